@@ -1,0 +1,41 @@
+# make demo   compile, run and check one operator        make test   everything
+# make lint   ruff and the type checker                   make bench  measurements
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+OPERATOR := test/operators/grouped_matmul_swiglu_quant.mlir
+JOBS ?= auto
+
+.PHONY: demo test lint bench clean
+
+demo: $(VENV)/.installed
+	@mkdir -p build/demo
+	$(BIN)/python test/demo.py build/demo/inputs.npz build/demo/golden.npz
+	$(BIN)/pyptoc $(OPERATOR) -o build/demo/program.mlir
+	$(BIN)/pyptoc $(OPERATOR) --run --inputs build/demo/inputs.npz \
+	  --expect build/demo/golden.npz
+
+test: lint
+	$(BIN)/python -m pytest -q -n $(JOBS) test
+	$(BIN)/lit -q --param mode=process test/driver
+
+lint: $(VENV)/.installed-for-tests
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/basedpyright --pythonpath $(BIN)/python --level error
+
+bench: $(VENV)/.installed-for-tests
+	$(BIN)/python -m pytest -q -s test/benchmarks/bench_*.py
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info
+
+$(VENV)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install -q -e .
+	@touch $@
+
+$(VENV)/.installed-for-tests: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install -q -e '.[test]'
+	@touch $@ $(VENV)/.installed

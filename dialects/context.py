@@ -1,0 +1,84 @@
+"""The context of one compilation: the dialects, the machine, the remarks.
+
+Dialects are registered by name and loaded at the first mention of one of their names,
+so that a tensor-level file never pays for the tile dialect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any
+
+from xdsl.context import Context
+from xdsl.ir import Attribute, Dialect, Operation
+
+from pyptoc.dialects.diagnostics import Diagnostic
+
+DIALECTS: dict[str, str] = {
+    "builtin": "xdsl.dialects.builtin:Builtin",
+    "func": "xdsl.dialects.func:Func",
+    "arith": "xdsl.dialects.arith:Arith",
+    "scf": "xdsl.dialects.scf:Scf",
+    "math": "xdsl.dialects.math:Math",
+    "pypto": "pyptoc.dialects.pypto:Pypto",
+    "npu": "pyptoc.dialects.npu:Npu",
+    "tile": "pyptoc.dialects.tile:Tile",
+}
+"""Every dialect a file may use: `module:object`."""
+
+
+@dataclass
+class PyptocContext(Context):
+    """An xDSL context that carries the target machine and collects remarks."""
+
+    machine: Any = None
+    """The machine description (`pyptoc.runtime.machine.Machine`), if one is chosen."""
+    remarks: list[Diagnostic] = field(default_factory=list[Diagnostic])
+    """What passes had to say: things not done, and why."""
+
+    def remark(self, at: Operation | Attribute | None, text: str) -> None:
+        """Record that a pass refused or changed something the author may ask about."""
+        self.report("remark", "PTO300", at, text)
+
+    def report(
+        self,
+        severity: str,
+        code: str,
+        at: Operation | Attribute | None,
+        message: str,
+        *,
+        rule: str = "",
+        help: str = "",
+    ) -> None:
+        """Record a warning or a remark; it does not stop the compilation."""
+        location = at.location if isinstance(at, Operation) else at
+        self.remarks.append(
+            Diagnostic(code, message, location, severity=severity, rule=rule, help=help)
+        )
+
+    def clone(self) -> PyptocContext:
+        copy = make_context(self.machine)
+        copy.allow_unregistered = self.allow_unregistered
+        copy.remarks = list(self.remarks)
+        return copy
+
+
+def make_context(machine: Any = None) -> PyptocContext:
+    """A context with all dialects registered, none but builtin loaded."""
+    context = PyptocContext(machine=machine)
+    for name, path in DIALECTS.items():
+        context.register_dialect(name, _loader(path))
+    context.load_registered_dialect("builtin")
+    return context
+
+
+def load(path: str) -> Any:
+    """The object named by `module:object`, importing the module when called."""
+    module, _, name = path.partition(":")
+    return getattr(import_module(module), name)
+
+
+def _loader(path: str) -> Callable[[], Dialect]:
+    return lambda: load(path)

@@ -1,0 +1,154 @@
+"""Errors, warnings and remarks as data; `pyptoc/diagnostics.py` renders them.
+
+A `Diagnostic` says what is wrong, where, by which rule, with which numbers, and what
+to write instead. Everything that can reject a program raises `CompileError` with one
+or more of them, so that the driver has one thing to catch and one way to print.
+
+Codes: PTO10x text, 11x operand types, 12x contractions, 13x subscripts and shapes,
+14x clauses, 15x loops, 16x function signatures, 2xx compilation, 3xx warnings, 4xx at
+run time, 5xx inputs and command line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from functools import lru_cache
+from typing import NoReturn
+
+from xdsl.dialects.builtin import FileLineColLoc, IntAttr, StringAttr
+from xdsl.ir import Attribute, Operation
+from xdsl.utils.lexer import Span
+
+MAX_ERRORS = 20
+"""How many errors of one file are reported in full; the others are counted."""
+
+
+@dataclass(frozen=True)
+class Note:
+    """A further fact about a diagnostic, perhaps at another place."""
+
+    message: str
+    location: Attribute | None = None
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """One finding. Columns are 1-based; `length` is the width of the caret line."""
+
+    code: str
+    message: str
+    location: Attribute | None = None
+    """A FileLineColLoc; None for what has no place in a file (command line, .npz)."""
+    length: int = 1
+    severity: str = "error"
+    """error, warning or remark."""
+    label: str = ""
+    """What the carets point at; printed after them."""
+    rule: str = ""
+    """The rule that is broken."""
+    here: str = ""
+    """The rule with this program's numbers."""
+    notes: tuple[Note, ...] = ()
+    help: str = ""
+    """What to write instead; a fix that works."""
+    at_run_time: bool = False
+
+    def __str__(self) -> str:
+        place = place_of(self.location)
+        return f"{place}{': ' if place else ''}{self.severity}[{self.code}]: " + (
+            self.message
+        )
+
+
+class CompileError(Exception):
+    """A program (or a command line) was rejected."""
+
+    diagnostics: tuple[Diagnostic, ...]
+
+    def __init__(self, diagnostics: Iterable[Diagnostic]) -> None:
+        self.diagnostics = tuple(diagnostics)
+        super().__init__("\n".join(map(str, self.diagnostics)))
+
+
+class RunError(CompileError):
+    """A program broke a rule while it ran."""
+
+    def __init__(self, diagnostics: Iterable[Diagnostic]) -> None:
+        super().__init__(replace(one, at_run_time=True) for one in diagnostics)
+
+
+def error(
+    at: Operation | Attribute | Span[str] | None,
+    code: str,
+    message: str,
+    *,
+    length: int = 1,
+    label: str = "",
+    rule: str = "",
+    here: str = "",
+    notes: Sequence[Note] = (),
+    help: str = "",
+) -> NoReturn:
+    """Raise a CompileError at an operation, a location or a span of the source.
+
+    A span also gives the length of the caret line.
+    """
+    if isinstance(at, Span):
+        location: Attribute | None = location_of(at)
+        length = max(length, len(at))
+    elif isinstance(at, Operation):
+        location = at.location
+    else:
+        location = at
+    raise CompileError(
+        [
+            Diagnostic(
+                code,
+                message,
+                location,
+                length,
+                label=label,
+                rule=rule,
+                here=here,
+                notes=tuple(notes),
+                help=help,
+            )
+        ]
+    )
+
+
+@lru_cache(maxsize=1024)
+def _file_name(name: str) -> StringAttr:
+    return StringAttr(name)
+
+
+@lru_cache(maxsize=4096)
+def _number(value: int) -> IntAttr:
+    return IntAttr(value)
+
+
+def file_location(name: str, line: int, column: int) -> FileLineColLoc:
+    """The location `name:line:column`, both 1-based."""
+    return FileLineColLoc(_file_name(name), _number(line), _number(column))
+
+
+def location_of(span: Span[str]) -> FileLineColLoc:
+    """The location of the first character of a span."""
+    text, start = span.input.content, span.start
+    line = text.count("\n", 0, start) + 1
+    return file_location(span.input.name, line, start - text.rfind("\n", 0, start))
+
+
+def place_of(location: Attribute | None) -> str:
+    """`op.mlir:12:34`, or the empty string where a location says nothing."""
+    if isinstance(location, FileLineColLoc):
+        return f"{location.filename.data}:{location.line.data}:{location.column.data}"
+    return ""
+
+
+def did_you_mean(word: str, known: Iterable[str], prefix: str = "") -> str:
+    """A help text with the nearest known word, or the empty string."""
+    near = get_close_matches(word, list(known), n=1, cutoff=0.6)
+    return f"did you mean {prefix}{near[0]}?" if near else ""

@@ -1,0 +1,434 @@
+"""The parser: MLIR text to a module, with places, source names and all errors at once.
+
+On top of xDSL's parser it gives every operation and block argument the location of its
+name in the source; keeps the names of function arguments as `pypto.name` (xDSL strips
+numeric suffixes: `%scale_1` and `%scale` would trade places after one print); and does
+not stop at the first error: an operation that fails is replaced by one with results of
+`ErrorType`, and operations that use those are skipped without a word.
+
+Structured control flow needs no forward references, so a name that is not defined yet
+is an error at once.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from typing import Any, NoReturn, TypeVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import FileLineColLoc, LocationAttr, ModuleOp, UnknownLoc
+from xdsl.ir import (
+    Attribute,
+    BlockArgument,
+    Operation,
+    OpResult,
+    ParametrizedAttribute,
+    Region,
+    SSAValue,
+    TypeAttribute,
+)
+from xdsl.irdl import (
+    IRDLOperation,
+    irdl_attr_definition,
+    irdl_op_definition,
+    var_result_def,
+)
+from xdsl.parser import Parser, UnresolvedOperand
+from xdsl.parser.generic_parser import ParserState
+from xdsl.utils.exceptions import ParseError, VerifyException
+from xdsl.utils.lexer import Input, Span
+from xdsl.utils.mlir_lexer import MLIRLexer, MLIRToken, MLIRTokenKind
+
+from pyptoc.dialects.diagnostics import (
+    MAX_ERRORS,
+    CompileError,
+    Diagnostic,
+    Note,
+    did_you_mean,
+    error,
+    file_location,
+    place_of,
+)
+from pyptoc.dialects.parse_errors import LexError, PoisonedError, diagnose, limited
+
+MAX_NESTING = 40
+"""How deep regions may nest; Python's own stack ends a few levels further."""
+
+_T = TypeVar("_T", bound=Attribute)
+
+
+@irdl_attr_definition
+class ErrorType(ParametrizedAttribute, TypeAttribute):
+    """The type of what a rejected operation would have defined. Never in a module."""
+
+    name = "pypto.error"
+
+
+@irdl_op_definition
+class ErrorOp(IRDLOperation):
+    """Stands for a rejected operation while the rest of the file is parsed."""
+
+    name = "pypto.rejected"
+
+    res = var_result_def()
+
+
+class _Lexer(MLIRLexer):
+    """MLIR's lexer; its errors are told from those of the grammar."""
+
+    def lex(self) -> MLIRToken:
+        try:
+            return super().lex()
+        except LexError:
+            raise
+        except ParseError as failure:
+            raise LexError(failure.span, failure.msg) from None
+
+
+def has_error(value: SSAValue) -> bool:
+    """Whether a value comes from an operation that was rejected."""
+    return isinstance(value.type, ErrorType)
+
+
+class LocParser(Parser):
+    """xDSL's parser with locations, source names and recovery (see the module)."""
+
+    errors: list[Diagnostic]
+    names: dict[SSAValue, str]
+    """The name of each value in the source, without `%`."""
+    calls: dict[Operation, Any]
+    """Where the operands of an operation stand, for checks that need its parent."""
+    statement: int
+    """Where the operation that is being parsed begins, its results included."""
+    out_positions: set[int]
+    """Where the write-only destinations of foralls are named."""
+    outs: set[SSAValue]
+    """These destinations, for checks before the forall itself exists."""
+
+    def __init__(self, ctx: Context, text: str, filename: str = "<unknown>") -> None:
+        super().__init__(ctx, "", filename)
+        self.errors = []
+        self.names = {}
+        self.calls = {}
+        self.statement = 0
+        self.out_positions = set()
+        self.outs = set()
+        self._location: LocationAttr | None = None
+        self._module: Operation | None = None
+        self._nesting = 0
+        self._filename = filename
+        self._line_starts = [0]
+        for line in text.splitlines(keepends=True):
+            self._line_starts.append(self._line_starts[-1] + len(line))
+        self._parser_state = ParserState(_Lexer(Input(text, filename)))
+
+    # -- what the dialects' hand-written `parse` methods use
+
+    @property
+    def token(self) -> MLIRToken:
+        """The next token, not yet consumed."""
+        return self._current_token
+
+    @property
+    def text(self) -> str:
+        """The whole source."""
+        content = self.lexer.input.content
+        assert isinstance(content, str)
+        return content
+
+    def take(self) -> MLIRToken:
+        """Consume the next token."""
+        return self._consume_token()
+
+    def at(self, kind: MLIRTokenKind) -> bool:
+        """Whether the next token is of this kind."""
+        return self._current_token.kind == kind
+
+    def span_from(self, start: int) -> Span[str]:
+        """From `start` to the end of the last token consumed."""
+        text = self.text
+        end = self._current_token.span.start
+        while end > start and text[end - 1].isspace():
+            end -= 1
+        return Span(start, end, Input(text, self._filename))
+
+    def parse_value(self, what: str = "a value such as %x") -> tuple[SSAValue, Span]:
+        """Parse `%x` (or `%x#1`), which must be defined already."""
+        if not self.at(MLIRTokenKind.PERCENT_IDENT):
+            self.raise_error(f"{what} is expected here", self._current_token.span)
+        operand = self.parse_unresolved_operand()
+        return self.lookup(operand), operand.span
+
+    def lookup(self, operand: UnresolvedOperand) -> SSAValue:
+        """The value an operand names; an error if it is not defined here."""
+        values = self.ssa_values.get(operand.operand_name)
+        if values is None:
+            self._undefined(operand.span)
+        if operand.index >= len(values):
+            error(
+                operand.span,
+                "PTO103",
+                f"{operand.span.text} has {len(values)} results, "
+                f"#{operand.index} is not one of them",
+            )
+        return values[operand.index]
+
+    def name_of(self, value: SSAValue) -> str:
+        """`%x`, as the source has it."""
+        return f"%{self.names.get(value) or value.name_hint or '?'}"
+
+    def location_at(self, position: int) -> FileLineColLoc:
+        """The location of a position in the source."""
+        line = bisect_right(self._line_starts, position)
+        return file_location(
+            self._filename, line, position - self._line_starts[line - 1] + 1
+        )
+
+    # -- names
+
+    def _undefined(self, span: Span[str]) -> NoReturn:
+        name = span.text[1:]
+        if self._starts_statement(MLIRToken(MLIRTokenKind.PERCENT_IDENT, span)):
+            end = len(self.text[: span.start].rstrip())
+            error(
+                Span(end - 1, end, span.input),
+                "PTO100",
+                "an operand is missing after this",
+            )
+        head = name.split("-", 1)[0]
+        if "-" in name and (head in self.ssa_values or head == ""):
+            spaced = f"%{name}".replace("-", " - ")
+            error(
+                span,
+                "PTO106",
+                f"{span.text} is not defined: - is a letter of names here",
+                help=f"write {spaced} (operators need spaces)",
+            )
+        hint = did_you_mean(name, self.ssa_values, "%")
+        if hint:
+            near = hint.split("%", 1)[1].rstrip("?")
+            place = place_of(_location_of_value(self.ssa_values[near][0]))
+            hint = f"{hint.rstrip('?')} ({place})?" if place else hint
+        error(span, "PTO103", f"{span.text} is not defined here", help=hint)
+
+    def resolve_operand(self, operand: UnresolvedOperand, type: _T) -> SSAValue[_T]:
+        value: SSAValue[Any] = self.lookup(operand)
+        if value.type != type and not has_error(value):
+            defined = place_of(_location_of_value(value))
+            error(
+                operand.span,
+                "PTO141",
+                f"{operand.span.text} is {value.type}, not {type}",
+                notes=(Note(f"{operand.span.text} is defined at {defined}"),),
+            )
+        return value
+
+    def _register_ssa_definition(
+        self, name: str, values: Sequence[SSAValue], span: Span
+    ) -> None:
+        if name in self.ssa_values:
+            place = place_of(_location_of_value(self.ssa_values[name][0]))
+            error(
+                span,
+                "PTO104",
+                f"%{name} is defined twice",
+                notes=(Note(f"the other definition is at {place}"),),
+            )
+        super()._register_ssa_definition(name, values, span)
+        location = None
+        if span.start in self.out_positions:
+            self.outs.update(values)
+        for value in values:
+            self.names[value] = name
+            if isinstance(value, BlockArgument) and isinstance(
+                value.location, UnknownLoc
+            ):
+                location = location or self.location_at(span.start)
+                value.location = location
+
+    # -- operations
+
+    def parse_operation(self) -> Operation:
+        start = self._current_token.span
+        depth = len(self._parser_state.dialect_stack)
+        found: tuple[Diagnostic, ...] = ()
+        self.statement = start.start
+        try:
+            op = super().parse_operation()
+            if self._location is None:
+                op.location = self.location_at(start.start)
+            if op.name == "builtin.module":
+                self._module = op
+            if op.name == "func.func":
+                self._check_function(op)
+            return op
+        except LexError:
+            raise
+        except PoisonedError:
+            pass
+        except ParseError as failure:
+            found = (diagnose(failure),)
+        except CompileError as failure:
+            found = failure.diagnostics
+        except VerifyException as failure:
+            place = self.location_at(start.start)
+            found = (Diagnostic("PTO199", str(failure).splitlines()[0], place),)
+        self.errors.extend(found)
+        del self._parser_state.dialect_stack[depth:]
+        return self._recover(start.start)
+
+    def parse_optional_location(self) -> LocationAttr | None:
+        # The last one read is that of the operation just parsed, if it has one.
+        self._location = super().parse_optional_location()
+        return self._location
+
+    def parse_module(self, allow_implicit_module: bool = True) -> ModuleOp:
+        module = super().parse_module(allow_implicit_module)
+        if module is not self._module:
+            module.location = self.location_at(0)
+        return module
+
+    def _check_function(self, op: Operation) -> None:
+        from pyptoc.dialects.signatures import check_function
+
+        check_function(op, self)
+
+    def parse_optional_region(
+        self, arguments: Sequence[Parser.Argument] | None = None
+    ) -> Region | None:
+        if not self.at(MLIRTokenKind.L_BRACE):
+            return None
+        if self._nesting == MAX_NESTING:
+            error(
+                self._current_token.span,
+                "PTO108",
+                f"bodies nest more than {MAX_NESTING} deep",
+            )
+        outside = dict(self.ssa_values)
+        blocks, forward_blocks = self.blocks, self.forward_block_references
+        self._nesting += 1
+        complete = False
+        try:
+            region = super().parse_optional_region(arguments)
+            complete = True
+            return region
+        finally:
+            self._nesting -= 1
+            if not complete:
+                self.ssa_values = outside
+                self.blocks = blocks
+                self.forward_block_references = forward_blocks
+
+    def _get_op_by_name(self, name: str) -> type[Operation]:
+        stack = self._parser_state.dialect_stack
+        if op := self.ctx.get_optional_op(name, dialect_stack=stack):
+            return op
+        text = self.text
+        end = text.rfind(name, 0, self._current_token.span.start) + len(name)
+        span = Span(end - len(name), end, Input(text, self._filename))
+        dialect, _, _ = name.partition(".")
+        self.ctx.get_optional_dialect("pypto")
+        if "." in name and self.ctx.get_optional_dialect(dialect) is None:
+            known = ", ".join(sorted(self.ctx.registered_dialect_names))
+            error(
+                span,
+                "PTO105",
+                f"there is no dialect '{dialect}'",
+                rule=f"operations come from {known}",
+            )
+        known_ops = [op.name for op in self.ctx.loaded_ops]
+        hint = did_you_mean(name, known_ops)
+        if not hint and "." not in name:
+            hint = did_you_mean(f"pypto.{name}", known_ops)
+        error(span, "PTO105", f"there is no operation {name}", help=hint)
+
+    # -- recovery
+
+    def _recover(self, start: int) -> ErrorOp:
+        """Skip a rejected operation; its results get the error type."""
+        self._resume_from(start)
+        names: list[tuple[str, int, Span]] = []
+        while self.at(MLIRTokenKind.PERCENT_IDENT):
+            span = self.take().span
+            count = 1
+            if self.parse_optional_punctuation(":"):
+                count = self.parse_optional_integer(allow_boolean=False) or 1
+            names.append((span.text[1:], count, span))
+            if not self.parse_optional_punctuation(","):
+                break
+        self._skip_statement()
+        size = sum(count for _, count, _ in names)
+        op = ErrorOp.create(result_types=[ErrorType()] * size)
+        first = 0
+        for name, count, span in names:
+            if name not in self.ssa_values:
+                results = op.results[first : first + count]
+                super()._register_ssa_definition(name, results, span)
+            first += count
+        return op
+
+    def _skip_statement(self) -> None:
+        """Go to the next line that starts an operation or closes the region."""
+        depth = 0
+        moved = False
+        while not self.at(MLIRTokenKind.EOF):
+            token = self._current_token
+            if depth == 0 and moved and self._starts_statement(token):
+                return
+            if token.kind == MLIRTokenKind.L_BRACE:
+                depth += 1
+            elif token.kind == MLIRTokenKind.R_BRACE:
+                if depth == 0:
+                    return
+                depth -= 1
+            self.take()
+            moved = True
+
+    def _starts_statement(self, token: MLIRToken) -> bool:
+        """Whether a token is the first of its line and begins `%x, .. =` or `a.b`."""
+        text, start = self.text, token.span.start
+        line_start = text.rfind("\n", 0, start) + 1
+        if text[line_start:start].strip():
+            return False
+        if token.kind == MLIRTokenKind.BARE_IDENT:
+            return "." in token.span.text
+        if token.kind != MLIRTokenKind.PERCENT_IDENT:
+            return False
+        line = text[start : text.find("\n", start) if "\n" in text[start:] else None]
+        targets, equals, value = line.partition("=")
+        names = all(part.strip().startswith("%") for part in targets.split(","))
+        return bool(equals) and names and not value.lstrip().startswith("%")
+
+
+def _location_of_value(value: SSAValue) -> Attribute | None:
+    if isinstance(value, OpResult):
+        return value.op.location
+    if isinstance(value, BlockArgument):
+        return value.location
+    return None
+
+
+def parse_module(text: str, filename: str, context: Context) -> ModuleOp:
+    """Parse a file. Raises CompileError with every error found, at most 20 and a count.
+
+    Every op and block argument of the module has a location; every function argument
+    has `pypto.name`, its name in this text; every function result has one, too.
+    """
+    parser = LocParser(context, "", filename)
+    module: ModuleOp | None = None
+    try:
+        parser = LocParser(context, text, filename)
+        module = parser.parse_module()
+    except CompileError as failure:
+        parser.errors.extend(failure.diagnostics)
+    except ParseError as failure:
+        parser.errors.append(diagnose(failure))
+    except RecursionError:
+        place = parser.location_at(parser.pos)
+        parser.errors.append(
+            Diagnostic("PTO108", "brackets or bodies nest too deep here", place)
+        )
+    if parser.errors or module is None:
+        raise CompileError(limited(parser.errors, MAX_ERRORS))
+    return module

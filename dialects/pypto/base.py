@@ -1,0 +1,429 @@
+"""The base class of every pypto operation: fields, syntax, inference, `make`.
+
+An operation is a few lines: its IRDL fields; `SYNTAX`, a tuple of elements (from
+`syntax.py`, `properties.py`, `brackets.py`) in the order they are written; and `infer`,
+from operands to result types. Parsing, printing, eliding types, checking the `: ...`
+clause, building and verifying all follow from these.
+
+    class ReductionOp(PyptoOp, ABC):
+        source = operand_def(TensorType)
+        axis = prop_def(IntegerAttr)
+        keepdim = opt_prop_def(UnitAttr)            # no element: goes in `{keepdim}`
+        target = opt_prop_def(TypeAttribute)
+        result = result_def(TensorType)
+        SYNTAX = (
+            Operands("source"),
+            Clause("axis", Int("axis")),                           # axis -1
+            Clause("to", Type("target"), optional=True),           # to i32
+        )
+        traits = traits_def(Pure())
+
+        @classmethod
+        def infer(cls, call: Call) -> Sequence[Attribute]:
+            source = call.tensor("source")
+            return [reduction(call.site, source, call.int("axis"))]
+
+    @irdl_op_definition
+    class SumOp(ReductionOp):
+        \"\"\"Sum over one axis; f16 and bf16 accumulate in f32, rounded once.\"\"\"
+        name = "pypto.sum"
+
+More clauses: `Clause("groups", Operands("groups"))`; `Clause("scales",
+Operands("scale_lhs", "scale_rhs"), optional=True)`; `Clause("eps", Real("eps"))`;
+`Clause("at", Operands("indices")), Clause("through", Operands("table"),
+Clause("page", Int("page")), optional=True)`; `Clause("perm", Ints("perm"))`;
+`Clause("mode", Word("mode", MODES), optional=True)`; `Text("equation")`. An operand of
+index type, whose type is never written: `Operands("offset", typed=False)`.
+Operands that may be literals: inherit from `LiteralOp` (fields `inputs`, `literals`,
+property `args`) with `Values("inputs", 2, literals=True)`, where `like=1` skips the
+first when the element type is looked for (`where`). `call.args("inputs")` merges.
+
+Result types are checked against `infer` up to `?`. `call.site` is what `infer.py` and
+its errors take; positions in it count the written operands, literals included.
+"""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections import deque
+from collections.abc import Mapping, Sequence
+from inspect import get_annotations
+from typing import Any, ClassVar, Self
+
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DenseArrayBase,
+    LocationAttr,
+    StringAttr,
+    UnitAttr,
+    UnknownLoc,
+    i32,
+)
+from xdsl.ir import Attribute, SSAValue
+from xdsl.irdl import (
+    AttrSizedOperandSegments,
+    ConstraintContext,
+    IRDLOperation,
+    OptionalDef,
+    VariadicDef,
+    opt_prop_def,
+    var_operand_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
+from xdsl.utils.mlir_lexer import MLIRTokenKind
+
+from pyptoc.dialects.diagnostics import CompileError, did_you_mean, error
+from pyptoc.dialects.literals import located, parse_setting, print_settings
+from pyptoc.dialects.parsing import LocParser, PoisonedError, has_error
+from pyptoc.dialects.pypto.call import Call, merge_literals
+from pyptoc.dialects.pypto.infer import refine
+from pyptoc.dialects.pypto.syntax import Element
+
+SEGMENTS = "operandSegmentSizes"
+DISCARDABLE = ("tag", "tile")
+"""Attributes every operation may carry; names with a dot are allowed as well."""
+
+
+class PyptoOp(IRDLOperation, ABC):
+    """See the module's docstring."""
+
+    SYNTAX: ClassVar[tuple[Element, ...]] = ()
+    EXTRA_ATTRIBUTES: ClassVar[tuple[str, ...]] = ()
+    """Discardable attributes of this operation, beside `tag` and `tile`."""
+    HIDDEN: ClassVar[tuple[str, ...]] = ()
+    """Properties that are neither syntax nor settings (storage of subscripts)."""
+
+    def __init_subclass__(cls, **arguments: Any) -> None:
+        """Mark the constants as such, or IRDL would take them for fields."""
+        super().__init_subclass__(**arguments)
+        constants = {name: "ClassVar" for name in cls.__dict__ if name.isupper()}
+        cls.__annotations__ = {**constants, **get_annotations(cls)}
+
+    @classmethod
+    def infer(cls, call: Call) -> Sequence[Attribute]:
+        """The result types; raises CompileError where the operands do not fit."""
+        return ()
+
+    # -- building
+
+    @classmethod
+    def make(
+        cls,
+        *args: Any,
+        result_type: Attribute | Sequence[Attribute] | None = None,
+        location: LocationAttr | None = None,
+        attributes: Mapping[str, Attribute] | None = None,
+        **fields: Any,
+    ) -> Self:
+        """Build the operation from what its syntax holds, in that order.
+
+        Arguments are SSA values and Python values (numbers, types, strings, lists of
+        subscripts); fields may also be given by name, flags as True. The result type
+        is inferred; `result_type` overrides it where it agrees up to `?`.
+        """
+        call = Call(cls.name, location or UnknownLoc())
+        if result_type is not None:
+            single = isinstance(result_type, Attribute)
+            call.given = (result_type,) if single else tuple(result_type)
+        if attributes:
+            call.attributes.update(attributes)
+        queue = deque(args)
+        for element in cls.SYNTAX:
+            element.accept(call, queue, fields)
+        if queue:
+            raise TypeError(f"{cls.name}.make: {len(queue)} arguments too many")
+        for key, value in fields.items():
+            cls._set_field(call, key, value)
+        for element in cls.SYNTAX:
+            element.resolve(call)
+        return cls.finish(call)
+
+    @classmethod
+    def _set_field(cls, call: Call, key: str, value: Any) -> None:
+        target = call.attributes
+        if key in cls.get_irdl_definition().properties:
+            target = call.properties
+        elif key not in DISCARDABLE and key not in cls.EXTRA_ATTRIBUTES:
+            raise TypeError(f"{cls.name}.make has no field {key}")
+        if value is True:
+            target[key] = UnitAttr()
+        elif isinstance(value, Attribute):
+            target[key] = value
+        elif isinstance(value, str):
+            target[key] = StringAttr(value)
+        elif value is not None and value is not False:
+            raise TypeError(f"{cls.name}.make: {key} must be an attribute")
+
+    @classmethod
+    def finish(cls, call: Call) -> Self:
+        """Infer, check the given result types and create the operation."""
+        inferred = tuple(cls.infer(call))
+        types = inferred
+        if call.given is not None:
+            types = cls.checked_types(call, inferred, call.given)
+        return cls.create(
+            operands=cls.flatten(call),
+            result_types=types,
+            properties=call.properties,
+            attributes=call.attributes,
+            location=call.location,
+        )
+
+    @classmethod
+    def checked_types(
+        cls, call: Call, inferred: Sequence[Attribute], given: Sequence[Attribute]
+    ) -> tuple[Attribute, ...]:
+        """The given result types, which must agree with the inferred up to `?`."""
+        if len(given) != len(inferred):
+            call.error(
+                "PTO140",
+                f"{call.short_name} has {len(inferred)} results, "
+                f"the clause gives {len(given)} types",
+            )
+        for index, (mine, theirs) in enumerate(zip(inferred, given, strict=True)):
+            refine(call.site, mine, theirs, index)
+        return tuple(given)
+
+    @classmethod
+    def flatten(cls, call: Call) -> list[SSAValue]:
+        """The operands in the order of their definitions; sets the segment sizes."""
+        fields = operand_fields(cls)
+        groups = [call.operands.get(name, ()) for name, _ in fields]
+        if has_segments(cls):
+            sizes = [len(group) for group in groups]
+            call.properties[SEGMENTS] = DenseArrayBase.from_list(i32, sizes)
+        return [value for group in groups for value in group]
+
+    # -- verifying
+
+    def call(self) -> Call:
+        """The operation as `infer` sees it."""
+        call = Call(self.name, self.location, op=self)
+        call.properties = self.properties
+        call.attributes = self.attributes
+        call.given = tuple(result.type for result in self.results)
+        call.operands = operands_by_field(self)
+        for element in self.SYNTAX:
+            element.recall(self, call)
+        return call
+
+    def verify_(self) -> None:
+        call = self.call()
+        assert call.given is not None
+        self.checked_types(call, tuple(self.infer(call)), call.given)
+
+    # -- parsing
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        parser = located(parser)
+        call = Call.read(cls.name, parser)
+        for element in cls.SYNTAX:
+            element.parse(call, parser)
+        cls.parse_settings(call, parser)
+        cls.parse_types(call, parser)
+        if any(has_error(v) for group in call.operands.values() for v in group):
+            raise PoisonedError
+        for element in cls.SYNTAX:
+            element.resolve(call)
+        op = cls.finish(call)
+        parser.calls[op] = call
+        return op
+
+    @classmethod
+    def parse_settings(cls, call: Call, parser: LocParser) -> None:
+        """Parse the optional `{flag, key = value}` into properties and attributes."""
+        if parser.parse_optional_punctuation("{") is None:
+            return
+        if parser.parse_optional_punctuation("}") is not None:
+            return
+        while True:
+            start = parser.pos
+            key = parser.parse_identifier_or_str_literal()
+            span = parser.span_from(start)
+            value: Attribute = UnitAttr()
+            if parser.parse_optional_punctuation("=") is not None:
+                value = parse_setting(parser)
+            if key in call.properties or key in call.attributes:
+                error(span, "PTO143", f"'{key}' is given twice")
+            call.spans[key] = parser.span_from(start)
+            cls._check_setting(call, key, value, span)
+            if parser.parse_optional_punctuation(",") is None:
+                break
+        parser.parse_punctuation("}")
+
+    @classmethod
+    def _check_setting(cls, call: Call, key: str, value: Attribute, span: Any) -> None:
+        settings = setting_names(cls)
+        if key in settings:
+            constraint = cls.get_irdl_definition().properties[key].constr
+            try:
+                constraint.verify(value, ConstraintContext())
+            except VerifyException:
+                message = f"{key} of {call.short_name} cannot be {value}"
+                error(call.spans[key], "PTO143", message)
+            call.properties[key] = value
+            return
+        known = (*settings, *DISCARDABLE, *cls.EXTRA_ATTRIBUTES)
+        if key not in known and "." not in key:
+            error(
+                span,
+                "PTO143",
+                f"{call.short_name} has no attribute '{key}'",
+                rule=f"it has {', '.join(known)}",
+                help=did_you_mean(key, known),
+            )
+        call.attributes[key] = value
+
+    @classmethod
+    def parse_types(cls, call: Call, parser: LocParser) -> None:
+        """Parse the optional `: operand types -> result types` or `: result types`."""
+        if parser.parse_optional_punctuation(":") is None:
+            return
+        start = parser.pos
+        first = cls._parse_type_list(parser)
+        span = parser.span_from(start)
+        has_results = bool(cls.get_irdl_definition().results)
+        if parser.parse_optional_punctuation("->") is not None:
+            call.given = cls._parse_type_list(parser)
+        elif has_results:
+            call.given = first
+            return
+        values = [value for e in cls.SYNTAX for value in e.typed(call.operands)]
+        actual = tuple(value.type for value in values)
+        if actual != first and not any(has_error(value) for value in values):
+            shown = ", ".join(map(str, actual))
+            error(span, "PTO141", f"the operands of {call.short_name} are {shown}")
+
+    @staticmethod
+    def _parse_type_list(parser: LocParser) -> tuple[Attribute, ...]:
+        if parser.at(MLIRTokenKind.L_PAREN):
+            return tuple(
+                parser.parse_comma_separated_list(
+                    parser.Delimiter.PAREN, parser.parse_type
+                )
+            )
+        return tuple(
+            parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_type)
+        )
+
+    # -- printing
+
+    def print(self, printer: Printer) -> None:
+        for element in self.SYNTAX:
+            element.print(self, printer)
+        self.print_settings(printer)
+        self.print_types(printer)
+
+    def print_settings(self, printer: Printer) -> None:
+        """Print ` {flag, key = value}` with properties in the order of definition."""
+        mine = self.properties
+        settings = {k: mine[k] for k in setting_names(type(self)) if k in mine}
+        settings.update(self.attributes)
+        print_settings(printer, settings)
+
+    def print_types(self, printer: Printer) -> None:
+        """Print ` : operand types -> result types`."""
+        if getattr(printer, "short", False) and self.can_elide():
+            return
+        fields = operands_by_field(self)
+        types = [v.type for e in self.SYNTAX for v in e.typed(fields)]
+        results = self.results
+        if not types and not results:
+            return
+        printer.print_string(" : ")
+        printer.print_list(types, printer.print_attribute)
+        if not results:
+            return
+        if types:
+            printer.print_string(" -> ")
+        if len(results) == 1:
+            printer.print_attribute(results[0].type)
+            return
+        with printer.in_parens():
+            printer.print_list(results, lambda r: printer.print_attribute(r.type))
+
+    def can_elide(self) -> bool:
+        """Whether the result types are those that would be inferred again."""
+        given = tuple(result.type for result in self.results)
+        call = self.call()
+        call.given = None
+        try:
+            return tuple(self.infer(call)) == given
+        except CompileError:  # it needs the clause (empty, full)
+            return False
+
+
+# -- what follows from the definitions of a class, computed once
+
+_FIELDS: dict[type, tuple[tuple[str, str], ...]] = {}
+_SETTINGS: dict[type, tuple[str, ...]] = {}
+_SEGMENTED: dict[type, bool] = {}
+
+
+def operand_fields(cls: type[PyptoOp]) -> tuple[tuple[str, str], ...]:
+    """The operand fields of a class: name and kind (one, optional, many)."""
+    if cls not in _FIELDS:
+        _FIELDS[cls] = tuple(
+            (name, _kind(definition))
+            for name, definition in cls.get_irdl_definition().operands
+        )
+    return _FIELDS[cls]
+
+
+def _kind(definition: Any) -> str:
+    if isinstance(definition, OptionalDef):
+        return "optional"
+    return "many" if isinstance(definition, VariadicDef) else "one"
+
+
+def has_segments(cls: type[PyptoOp]) -> bool:
+    """Whether a class stores how many operands each of its fields has."""
+    if cls not in _SEGMENTED:
+        options = cls.get_irdl_definition().options
+        _SEGMENTED[cls] = any(isinstance(o, AttrSizedOperandSegments) for o in options)
+    return _SEGMENTED[cls]
+
+
+def setting_names(cls: type[PyptoOp]) -> tuple[str, ...]:
+    """The properties that are written in the trailing `{...}`."""
+    if cls not in _SETTINGS:
+        taken = {name for element in cls.SYNTAX for name in element.properties()}
+        taken.update((SEGMENTS, "literals", *cls.HIDDEN))
+        properties = cls.get_irdl_definition().properties
+        _SETTINGS[cls] = tuple(name for name in properties if name not in taken)
+    return _SETTINGS[cls]
+
+
+def operands_by_field(op: PyptoOp) -> dict[str, tuple[SSAValue, ...]]:
+    """The operands of an operation, grouped as its definition names them."""
+    fields = operand_fields(type(op))
+    operands = tuple(op.operands)
+    segments = op.properties.get(SEGMENTS)
+    if isinstance(segments, DenseArrayBase):
+        sizes = [int(size) for size in segments.iter_values()]
+    else:
+        others = sum(kind == "one" for _, kind in fields)
+        sizes = [1 if kind == "one" else len(operands) - others for _, kind in fields]
+    groups: dict[str, tuple[SSAValue, ...]] = {}
+    first = 0
+    for (name, _), size in zip(fields, sizes, strict=True):
+        groups[name] = operands[first : first + size]
+        first += size
+    return groups
+
+
+class LiteralOp(PyptoOp, ABC):
+    """An operation whose operands may be literals: `pypto.mul %x, 2.0`."""
+
+    inputs = var_operand_def()
+    """The operands that are SSA values."""
+    literals = opt_prop_def(ArrayAttr)
+    """One entry for each written operand; UnitAttr where it is an SSA value."""
+
+    @property
+    def args(self) -> tuple[SSAValue | Attribute, ...]:
+        """The operands in written order: SSA values and literal attributes."""
+        return merge_literals(tuple(self.operands), self.properties.get("literals"))

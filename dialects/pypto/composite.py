@@ -1,0 +1,359 @@
+"""Composites: operators with their own name that `decompose` writes out in base ops.
+
+All compute in f32, whatever the type of their operands, and round once at the end.
+"""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import (
+    FloatAttr,
+    IndexType,
+    IntegerAttr,
+    StringAttr,
+    TensorType,
+    UnitAttr,
+)
+from xdsl.ir import Attribute, TypeAttribute
+from xdsl.irdl import (
+    irdl_op_definition,
+    operand_def,
+    opt_prop_def,
+    prop_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+)
+from xdsl.traits import Pure
+
+from pyptoc.dialects.pypto import infer_composite as inference
+from pyptoc.dialects.pypto.base import PyptoOp
+from pyptoc.dialects.pypto.call import Call
+from pyptoc.dialects.pypto.properties import Int, Real, Type
+from pyptoc.dialects.pypto.syntax import Clause, Operands, Values
+
+SCALE_RULES = ("127/amax", "amax/127")
+"""How `quantize` scales: q = rint(x * (127/amax)), or q = rint(x / (amax/127))."""
+
+
+# -- softmax ------------------------------------------------------------------
+
+
+@irdl_op_definition
+class SoftmaxOp(PyptoOp):
+    """exp(x - max) / sum(exp(x - max)) along an axis; a fully masked row gives zeros.
+
+    Example:
+        %p = pypto.softmax %s axis -1 : tensor<128x?xf32> -> tensor<128x?xf32>
+    """
+
+    name = "pypto.softmax"
+
+    source = operand_def(TensorType)
+    axis = prop_def(IntegerAttr)
+    result = result_def(TensorType)
+    SYNTAX = (Operands("source"), Clause("axis", Int("axis")))
+    traits = traits_def(Pure())
+
+    @classmethod
+    def infer(cls, call: Call) -> Sequence[Attribute]:
+        return [inference.softmax(call.site, call.type("source"), call.int("axis"))]
+
+
+@irdl_op_definition
+class OnlineSoftmaxOp(PyptoOp):
+    """One step of a softmax over blocks: s [.., M, N] with the state m, l [.., M, 1].
+
+    m' = max(m, amax s); alpha = exp(m - m'); p = exp(s - m'); l' = l * alpha + sum p.
+    A row that is masked so far (m' = -inf) has p = 0, alpha = 1 and l' = l. All f32.
+
+    Example:
+        %m2, %l2, %p, %alpha = pypto.online_softmax %s state %m, %l
+            : tensor<?x512xf32>, tensor<?x1xf32>, tensor<?x1xf32>
+            -> (tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x512xf32>, tensor<?x1xf32>)
+    """
+
+    name = "pypto.online_softmax"
+
+    source = operand_def(TensorType)
+    maximum = operand_def(TensorType)
+    total = operand_def(TensorType)
+    new_maximum = result_def(TensorType)
+    new_total = result_def(TensorType)
+    weights = result_def(TensorType)
+    alpha = result_def(TensorType)
+    SYNTAX = (Operands("source"), Clause("state", Operands("maximum", "total")))
+    traits = traits_def(Pure())
+
+    @classmethod
+    def infer(cls, call: Call) -> Sequence[Attribute]:
+        types = map(call.type, ("source", "maximum", "total"))
+        return inference.online_softmax(call.site, *types)
+
+
+@irdl_op_definition
+class MaskCausalOp(PyptoOp):
+    """s[.., i, c], but -inf where c > i + offset.
+
+    Example:
+        %m = pypto.mask_causal %s offset %r : tensor<?x512xf32> -> tensor<?x512xf32>
+    """
+
+    name = "pypto.mask_causal"
+
+    source = operand_def(TensorType)
+    offset = operand_def(IndexType)
+    result = result_def(TensorType)
+    SYNTAX = (Operands("source"), Clause("offset", Operands("offset", typed=False)))
+    traits = traits_def(Pure())
+
+    @classmethod
+    def infer(cls, call: Call) -> Sequence[Attribute]:
+        offset = call.type("offset")
+        return [inference.mask_causal(call.site, call.type("source"), offset)]
+
+
+# -- norms --------------------------------------------------------------------
+
+
+class NormOp(PyptoOp, ABC):
+    """A normalisation of the last axis: D elements, gamma is [D]."""
+
+    source = operand_def(TensorType)
+    gamma = operand_def(TensorType)
+    eps = prop_def(FloatAttr)
+    target = opt_prop_def(TypeAttribute)
+    result = result_def(TensorType)
+    traits = traits_def(Pure())
+
+    @classmethod
+    def infer(cls, call: Call) -> Sequence[Attribute]:
+        weights = (*call.types("gamma"), *call.types("beta"))
+        source, target = call.type("source"), call.properties.get("target")
+        return [inference.norm(call.site, source, weights, target)]
+
+
+@irdl_op_definition
+class RmsNormOp(NormOp):
+    """x * (1 / sqrt(sum(x * x * (1/D)) + eps)) * gamma, in x's type unless `to`.
+
+    Example:
+        %y = pypto.rms_norm %x, %gamma eps 1.0e-5
+            : tensor<?x512xbf16>, tensor<512xbf16> -> tensor<?x512xbf16>
+    """
+
+    name = "pypto.rms_norm"
+
+    SYNTAX = (
+        Operands("source", "gamma"),
+        Clause("eps", Real("eps")),
+        Clause("to", Type("target"), optional=True),
+    )
+
+
+@irdl_op_definition
+class LayerNormOp(NormOp):
+    """d * (1 / sqrt(sum(d * d * (1/D)) + eps)) * gamma + beta, d = x - sum(x * (1/D)).
+
+    Example:
+        %y = pypto.layer_norm %x, %gamma, %beta eps 1.0e-6 to bf16
+            : tensor<?x128xf32>, tensor<128xf32>, tensor<128xf32> -> tensor<?x128xbf16>
+    """
+
+    name = "pypto.layer_norm"
+
+    beta = operand_def(TensorType)
+    SYNTAX = (
+        Operands("source", "gamma", "beta"),
+        Clause("eps", Real("eps")),
+        Clause("to", Type("target"), optional=True),
+    )
+
+
+# -- activations --------------------------------------------------------------
+
+
+@irdl_op_definition
+class SwigluOp(PyptoOp):
+    """v * sigmoid(v) * g; of one operand, v and g are the halves of its last axis.
+
+    Example:
+        %s = pypto.swiglu %y : tensor<?x7168xf32> -> tensor<?x3584xf32>
+    """
+
+    name = "pypto.swiglu"
+
+    inputs = var_operand_def(TensorType)
+    result = result_def(TensorType)
+    SYNTAX = (Values("inputs", 1, 2),)
+    traits = traits_def(Pure())
+
+    @classmethod
+    def infer(cls, call: Call) -> Sequence[Attribute]:
+        return [inference.swiglu(call.site, *call.types("inputs"))]
+
+
+@irdl_op_definition
+class RopeOp(PyptoOp):
+    """Rotary position embedding: x * cos + concat(-x2, x1) * sin; x1, x2 halves of x.
+
+    `{interleaved}` first brings pairs apart: [.., d/2, 2] is read as [.., 2, d/2].
+    `first 64` rotates the first 64 elements of the last axis, the rest passes through.
+    cos and sin broadcast against what is rotated. The result has x's type.
+
+    Example:
+        %y = pypto.rope %x, %cos, %sin {interleaved}
+            : tensor<?x128x64xbf16>, tensor<?x1x64xbf16>, tensor<?x1x64xbf16>
+            -> tensor<?x128x64xbf16>
+    """
+
+    name = "pypto.rope"
+
+    source = operand_def(TensorType)
+    cos = operand_def(TensorType)
+    sin = operand_def(TensorType)
+    first = opt_prop_def(IntegerAttr)
+    interleaved = opt_prop_def(UnitAttr)
+    result = result_def(TensorType)
+    SYNTAX = (
+        Operands("source", "cos", "sin"),
+        Clause("first", Int("first"), optional=True),
+    )
+    traits = traits_def(Pure())
+
+    @classmethod
+    def infer(cls, call: Call) -> Sequence[Attribute]:
+        first = call.int("first") if call.has("first") else None
+        source, cos, sin = map(call.type, ("source", "cos", "sin"))
+        return [inference.rope(call.site, source, cos, sin, first)]
+
+
+# -- quantisation -------------------------------------------------------------
+
+
+@irdl_op_definition
+class QuantizeOp(PyptoOp):
+    """Symmetric quantisation along an axis, or in groups of it: values and f32 scales.
+
+    a = amax|x| (in f32); r = 127 / a; q = sat_i8(rint(x * r)); scale = 1 / r, the axis
+    kept. A row of zeros, or too small for a finite r, gives q = 0, scale = 0; NaN gives
+    q = 0, scale = NaN; inf gives q = 0, scale = inf.
+    `{scale = "amax/127"}` takes scale = a / 127 and q = clip(rint(x / scale)).
+
+    Example:
+        %q, %d = pypto.quantize %x axis -1 to i8
+            : tensor<?x3584xf32> -> (tensor<?x3584xi8>, tensor<?x1xf32>)
+    """
+
+    name = "pypto.quantize"
+
+    source = operand_def(TensorType)
+    axis = prop_def(IntegerAttr)
+    group = opt_prop_def(IntegerAttr)
+    target = prop_def(TypeAttribute)
+    scale_rule = opt_prop_def(StringAttr, prop_name="scale")
+    values = result_def(TensorType)
+    scales = result_def(TensorType)
+    SYNTAX = (
+        Operands("source"),
+        Clause("axis", Int("axis")),
+        Clause("group", Int("group"), optional=True),
+        Clause("to", Type("target")),
+    )
+    traits = traits_def(Pure())
+
+    @classmethod
+    def infer(cls, call: Call) -> Sequence[Attribute]:
+        rule = call.text("scale")
+        if rule and rule not in SCALE_RULES:
+            call.error(
+                "PTO143",
+                f"scale cannot be '{rule}'",
+                at="scale",
+                rule=f"scale is one of {', '.join(SCALE_RULES)}",
+            )
+        return inference.quantize(
+            call.site,
+            call.type("source"),
+            call.int("axis"),
+            call.int("group") if call.has("group") else None,
+            call.properties["target"],
+        )
+
+
+@irdl_op_definition
+class DequantizeOp(PyptoOp):
+    """f32(x) * s1 * s2, in this order, rounded once; scales broadcast against x.
+
+    Example:
+        %y = pypto.dequantize %x scales %s1, %s2 to bf16
+            : tensor<?x64xi32>, tensor<?x1xf32>, tensor<64xf32> -> tensor<?x64xbf16>
+    """
+
+    name = "pypto.dequantize"
+
+    source = operand_def(TensorType)
+    scales = var_operand_def(TensorType)
+    target = prop_def(TypeAttribute)
+    result = result_def(TensorType)
+    SYNTAX = (
+        Operands("source"),
+        Clause("scales", Values("scales", 1, None)),
+        Clause("to", Type("target")),
+    )
+    traits = traits_def(Pure())
+
+    @classmethod
+    def infer(cls, call: Call) -> Sequence[Attribute]:
+        scales, target = call.types("scales"), call.properties["target"]
+        return [inference.dequantize(call.site, call.type("source"), scales, target)]
+
+
+@irdl_op_definition
+class QuantMxOp(PyptoOp):
+    """MX quantisation: f8 values and one E8M0 scale for 32 elements along the axis.
+
+    The axis is K of a matrix, the last or the one before. Scales are laid out as
+    `scaled_mm` reads them: [.., M, ceil(K/64), 2] for axis -1, [.., ceil(K/64), N, 2]
+    for axis -2.
+
+    Example:
+        %q, %s = pypto.quant_mx %x axis -1 to f8E4M3FN
+            : tensor<?x512xbf16> -> (tensor<?x512xf8E4M3FN>, tensor<?x8x2xf8E8M0FNU>)
+    """
+
+    name = "pypto.quant_mx"
+
+    source = operand_def(TensorType)
+    axis = prop_def(IntegerAttr)
+    target = prop_def(TypeAttribute)
+    values = result_def(TensorType)
+    scales = result_def(TensorType)
+    SYNTAX = (
+        Operands("source"),
+        Clause("axis", Int("axis")),
+        Clause("to", Type("target")),
+    )
+    traits = traits_def(Pure())
+
+    @classmethod
+    def infer(cls, call: Call) -> Sequence[Attribute]:
+        source, target = call.type("source"), call.properties["target"]
+        return inference.quant_mx(call.site, source, call.int("axis"), target)
+
+
+COMPOSITE_OPS = (
+    SoftmaxOp,
+    OnlineSoftmaxOp,
+    MaskCausalOp,
+    RmsNormOp,
+    LayerNormOp,
+    SwigluOp,
+    RopeOp,
+    QuantizeOp,
+    DequantizeOp,
+    QuantMxOp,
+)
+"""The whole family."""

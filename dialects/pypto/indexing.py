@@ -1,0 +1,290 @@
+"""Ops whose positions come from data: top-k, gathers, scatters; and `probe`.
+
+Indices are i32 or i64 tensors. One outside the tensor it points into is an error at
+run time, unless an attribute says what it means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    FloatAttr,
+    IntegerAttr,
+    StringAttr,
+    TensorType,
+    UnitAttr,
+)
+from xdsl.ir import Attribute
+from xdsl.irdl import (
+    irdl_op_definition,
+    operand_def,
+    opt_operand_def,
+    opt_prop_def,
+    prop_def,
+    result_def,
+    traits_def,
+)
+from xdsl.traits import MemoryWriteEffect, Pure
+
+from pyptoc.dialects.pypto import infer_indexing as inference
+from pyptoc.dialects.pypto.base import PyptoOp
+from pyptoc.dialects.pypto.call import Call
+from pyptoc.dialects.pypto.properties import Int, Text
+from pyptoc.dialects.pypto.syntax import Clause, Operands
+
+
+@irdl_op_definition
+class TopkOp(PyptoOp):
+    """The k greatest elements along an axis and their i32 indices, in descending order.
+
+    Equal elements come by lower index, NaN is the least. `lengths` says how much of
+    each row counts. Of fewer than k elements the rest is `pad_value` (-inf) and
+    `pad_index`; without `pad_index` that is an error.
+
+    Example:
+        %v, %i = pypto.topk %x k 2048 axis -1 {pad_index = -1}
+            : tensor<?xf32> -> (tensor<2048xf32>, tensor<2048xi32>)
+    """
+
+    name = "pypto.topk"
+
+    source = operand_def(TensorType)
+    lengths = opt_operand_def(TensorType)
+    k = prop_def(IntegerAttr)
+    axis = prop_def(IntegerAttr)
+    pad_index = opt_prop_def(IntegerAttr)
+    pad_value = opt_prop_def(FloatAttr)
+    values = result_def(TensorType)
+    indices = result_def(TensorType)
+    SYNTAX = (
+        Operands("source"),
+        Clause("k", Int("k")),
+        Clause("axis", Int("axis")),
+        Clause("lengths", Operands("lengths"), optional=True),
+    )
+    traits = traits_def(Pure())
+
+    @classmethod
+    def infer(cls, call: Call) -> Sequence[Attribute]:
+        lengths = call.type("lengths") if call.has("lengths") else None
+        return inference.topk(
+            call.site,
+            call.type("source"),
+            lengths,
+            call.int("k"),
+            call.int("axis"),
+            call.has("pad_index"),
+        )
+
+
+@irdl_op_definition
+class GatherRowsOp(PyptoOp):
+    """Rows of a tensor by number, or through a page table.
+
+    Through a table of pages of P rows, index i means row table[i floordiv P] * P +
+    i mod P. `{pad = -1}` makes rows of zeros for index -1.
+
+    Example:
+        %k = pypto.gather_rows %rows at %idx through %table page 128
+            : tensor<?x512xi8>, tensor<?xi32>, tensor<?xi32> -> tensor<?x512xi8>
+    """
+
+    name = "pypto.gather_rows"
+
+    source = operand_def(TensorType)
+    indices = operand_def(TensorType)
+    table = opt_operand_def(TensorType)
+    page = opt_prop_def(IntegerAttr)
+    pad = opt_prop_def(IntegerAttr)
+    result = result_def(TensorType)
+    SYNTAX = (
+        Operands("source"),
+        Clause("at", Operands("indices")),
+        Clause(
+            "through", Operands("table"), Clause("page", Int("page")), optional=True
+        ),
+    )
+    traits = traits_def(Pure())
+
+    @classmethod
+    def infer(cls, call: Call) -> Sequence[Attribute]:
+        table = call.type("table") if call.has("table") else None
+        page = call.int("page") if call.has("page") else 1
+        if page <= 0:
+            call.error("PTO138", f"pages of {page} rows", at="page")
+        source, indices = call.type("source"), call.type("indices")
+        return [inference.gather_rows(call.site, source, indices, table)]
+
+
+@irdl_op_definition
+class ScatterRowsOp(PyptoOp):
+    """The destination with some of its rows replaced; the last of equal indices wins.
+
+    `rows = [0, 1, 2]` flattens these leading dimensions of the destination to one row
+    number (default [0]). Index `skip` is left out. `unique` asserts that no index
+    repeats, which the run checks.
+
+    Example:
+        %c = pypto.scatter_rows %rows into %cache at %slot {rows = [0, 1, 2], skip = -1}
+            : tensor<?x512xi8>, tensor<?x128x1x512xi8>, tensor<?xi64>
+            -> tensor<?x128x1x512xi8>
+    """
+
+    name = "pypto.scatter_rows"
+
+    source = operand_def(TensorType)
+    dest = operand_def(TensorType)
+    indices = operand_def(TensorType)
+    rows = opt_prop_def(ArrayAttr)
+    skip = opt_prop_def(IntegerAttr)
+    unique = opt_prop_def(UnitAttr)
+    result = result_def(TensorType)
+    SYNTAX = (
+        Operands("source"),
+        Clause("into", Operands("dest")),
+        Clause("at", Operands("indices")),
+    )
+    traits = traits_def(Pure())
+
+    @classmethod
+    def infer(cls, call: Call) -> Sequence[Attribute]:
+        rows = call.ints("rows") if call.has("rows") else (0,)
+        source, dest, indices = map(call.type, ("source", "dest", "indices"))
+        return [inference.scatter_rows(call.site, source, dest, indices, rows)]
+
+
+@irdl_op_definition
+class GatherOp(PyptoOp):
+    """x[.., idx[.., j, ..], ..]: picks along an axis; x and idx have one rank.
+
+    Example:
+        %w = pypto.gather %x, %idx axis -1
+            : tensor<?x256xf32>, tensor<?x8xi32> -> tensor<?x8xf32>
+    """
+
+    name = "pypto.gather"
+
+    source = operand_def(TensorType)
+    indices = operand_def(TensorType)
+    axis = prop_def(IntegerAttr)
+    result = result_def(TensorType)
+    SYNTAX = (Operands("source", "indices"), Clause("axis", Int("axis")))
+    traits = traits_def(Pure())
+
+    @classmethod
+    def infer(cls, call: Call) -> Sequence[Attribute]:
+        source, indices = map(call.type, ("source", "indices"))
+        return [inference.gather(call.site, source, indices, call.int("axis"))]
+
+
+@irdl_op_definition
+class IndexSelectOp(PyptoOp):
+    """Whole slices of a tensor along an axis, by number.
+
+    Example:
+        %y = pypto.index_select %x at %idx axis 0
+            : tensor<100x64xf32>, tensor<?xi32> -> tensor<?x64xf32>
+    """
+
+    name = "pypto.index_select"
+
+    source = operand_def(TensorType)
+    indices = operand_def(TensorType)
+    axis = prop_def(IntegerAttr)
+    result = result_def(TensorType)
+    SYNTAX = (
+        Operands("source"),
+        Clause("at", Operands("indices")),
+        Clause("axis", Int("axis")),
+    )
+    traits = traits_def(Pure())
+
+    @classmethod
+    def infer(cls, call: Call) -> Sequence[Attribute]:
+        source, indices = map(call.type, ("source", "indices"))
+        return [inference.index_select(call.site, source, indices, call.int("axis"))]
+
+
+@irdl_op_definition
+class IndexAddOp(PyptoOp):
+    """The destination with slices added along an axis, in index order.
+
+    Equal indices accumulate; f16 and bf16 accumulate in f32 and round once.
+
+    Example:
+        %y = pypto.index_add %x into %y0 at %idx axis 0
+            : tensor<?x64xf32>, tensor<100x64xf32>, tensor<?xi64> -> tensor<100x64xf32>
+    """
+
+    name = "pypto.index_add"
+
+    source = operand_def(TensorType)
+    dest = operand_def(TensorType)
+    indices = operand_def(TensorType)
+    axis = prop_def(IntegerAttr)
+    result = result_def(TensorType)
+    SYNTAX = (
+        Operands("source"),
+        Clause("into", Operands("dest")),
+        Clause("at", Operands("indices")),
+        Clause("axis", Int("axis")),
+    )
+    traits = traits_def(Pure())
+
+    @classmethod
+    def infer(cls, call: Call) -> Sequence[Attribute]:
+        source, dest, indices = map(call.type, ("source", "dest", "indices"))
+        axis = call.int("axis")
+        return [inference.index_add(call.site, source, dest, indices, axis)]
+
+
+@irdl_op_definition
+class OneHotOp(PyptoOp):
+    """True in column c of a row where any index of the row is c; n columns.
+
+    Example:
+        %m = pypto.one_hot %idx 8 : tensor<?x4xi32> -> tensor<?x8xi1>
+    """
+
+    name = "pypto.one_hot"
+
+    source = operand_def(TensorType)
+    size = prop_def(IntegerAttr)
+    result = result_def(TensorType)
+    SYNTAX = (Operands("source"), Int("size"))
+    traits = traits_def(Pure())
+
+    @classmethod
+    def infer(cls, call: Call) -> Sequence[Attribute]:
+        return [inference.one_hot(call.site, call.type("source"), call.int("size"))]
+
+
+@irdl_op_definition
+class ProbeOp(PyptoOp):
+    """Adds an intermediate value to the outputs of a run, under a name of its own.
+
+    Example:
+        pypto.probe %x "scores" : tensor<?x64xf32>
+    """
+
+    name = "pypto.probe"
+
+    source = operand_def(TensorType)
+    label = prop_def(StringAttr)
+    SYNTAX = (Operands("source"), Text("label"))
+    traits = traits_def(MemoryWriteEffect())
+
+
+INDEXING_OPS = (
+    TopkOp,
+    GatherRowsOp,
+    ScatterRowsOp,
+    GatherOp,
+    IndexSelectOp,
+    IndexAddOp,
+    OneHotOp,
+    ProbeOp,
+)
+"""The whole family."""

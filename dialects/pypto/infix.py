@@ -1,0 +1,155 @@
+"""Infix integer expressions in an operation's text: `min(%a - 1, %b floordiv 2)`."""
+
+from __future__ import annotations
+
+import re
+from typing import NoReturn
+
+from xdsl.ir import SSAValue
+from xdsl.parser import UnresolvedOperand
+from xdsl.utils.lexer import Span
+from xdsl.utils.mlir_lexer import MLIRToken, MLIRTokenKind
+
+from pyptoc.dialects.diagnostics import did_you_mean, error
+from pyptoc.dialects.expr import Compare, Expr, ExprSyntaxError, parse_compare
+from pyptoc.dialects.parsing import LocParser, PoisonedError, has_error
+from pyptoc.dialects.pypto.call import Call
+from pyptoc.dialects.subscripts import INDEX
+
+MAX_DEPTH = 60
+WORDS = ("floordiv", "ceildiv", "mod", "min", "max", "ne")
+_PAIRS = {"=": "==", "<": "<=", ">": ">="}
+
+
+class InfixTokens:
+    """The parser's tokens; `==`, `<=` and `>=`, which MLIR reads as two, are one."""
+
+    def __init__(self, parser: LocParser) -> None:
+        self.parser = parser
+        self.last: Span[str] = parser.token.span
+        self.depth = 0
+
+    def peek(self) -> str | None:
+        token = self.parser.token
+        if token.kind == MLIRTokenKind.EOF:
+            return None
+        text = token.span.text
+        return _PAIRS[text] if self._is_pair(token) else text
+
+    def _is_pair(self, token: MLIRToken) -> bool:
+        text, end = self.parser.text, token.span.end
+        return token.span.text in _PAIRS and text[end : end + 1] == "="
+
+    def take(self) -> str:
+        token = self.parser.token
+        text = self.peek()
+        if text is None:
+            raise ExprSyntaxError("the expression ends too early")
+        self.depth += {"(": 1, ")": -1}.get(text, 0)
+        if self.depth > MAX_DEPTH:
+            error(token.span, "PTO108", "parentheses nest too deep here")
+        self.last = token.span
+        self.parser.take()
+        if text in ("==", "<=", ">="):
+            self.parser.take()
+        if token.kind == MLIRTokenKind.PERCENT_IDENT:
+            following = self.parser.token
+            number = following.span.text[1:]
+            if following.kind == MLIRTokenKind.HASH_IDENT and number.isdecimal():
+                self.parser.take()
+                return f"{text}#{number}"
+        return text
+
+
+def parse_infix(call: Call, parser: LocParser) -> Expr | Compare:
+    """Parse an expression or a compare; its symbols are SSA values of type index."""
+    tokens = InfixTokens(parser)
+    poisoned = False
+
+    def symbol(text: str) -> Expr:
+        nonlocal poisoned
+        if not text.startswith("%"):
+            error(
+                tokens.last,
+                "PTO135",
+                f"'{text}' is no operator or function here",
+                rule=f"there are + - * {' '.join(WORDS)}",
+                help=did_you_mean(text, WORDS),
+            )
+        value = _value(text, parser, tokens.last)
+        if has_error(value):
+            poisoned = True
+        elif value.type != INDEX:
+            error(
+                tokens.last,
+                "PTO134",
+                f"{text} is {value.type}, not index",
+                rule="integer expressions are over values of type index",
+            )
+        return Expr.sym(value)
+
+    try:
+        expr = parse_compare(tokens, symbol)
+    except ExprSyntaxError as wrong:
+        _raise_syntax(parser, tokens, str(wrong))
+    except OverflowError as wrong:
+        error(tokens.last, "PTO135", str(wrong))
+    _check_end(call, parser)
+    if poisoned:
+        raise PoisonedError
+    return expr
+
+
+def _value(text: str, parser: LocParser, span: Span[str]) -> SSAValue:
+    _, _, index = text.partition("#")
+    return parser.lookup(UnresolvedOperand(span, int(index or 0)))
+
+
+def _raise_syntax(parser: LocParser, tokens: InfixTokens, message: str) -> NoReturn:
+    at = parser.token.span
+    found = re.match(r"unexpected '(.+)'", message)
+    if found is not None and tokens.last.text == found[1]:
+        at = tokens.last
+    if at.text == "/" or tokens.last.text == "/":
+        message = "there is no / for integers"
+    error(at, "PTO135", message, help=_hint(at.text))
+
+
+def _hint(text: str) -> str:
+    if text == "/":
+        return "write floordiv or ceildiv"
+    return ""
+
+
+def _check_end(call: Call, parser: LocParser) -> None:
+    """What follows on the same line must be `,`, `:` or `{`, not more expression."""
+    token = parser.token
+    text = parser.text
+    before = text[: token.span.start].rstrip(" \t")
+    if before.endswith("\n") or token.kind == MLIRTokenKind.EOF:
+        return
+    if token.kind == MLIRTokenKind.PERCENT_IDENT:
+        name = token.span.text
+        error(
+            Span(token.span.start, token.span.start + 1, token.span.input),
+            "PTO107",
+            "% is not an operator: it starts the name of a value",
+            help=f"for the remainder write mod {name.lstrip('%')}",
+        )
+    written = token.span.text
+    if token.kind == MLIRTokenKind.SLASH:
+        error(
+            token.span,
+            "PTO135",
+            "there is no / for integers",
+            help="write floordiv (rounds down) or ceildiv (rounds up)",
+        )
+    known = token.kind == MLIRTokenKind.BARE_IDENT and written != "loc"
+    if known and "." not in written:
+        error(
+            token.span,
+            "PTO135",
+            f"'{written}' is no operator",
+            rule=f"{call.short_name} has + - * {' '.join(WORDS)} == < <= > >=",
+            help=did_you_mean(written, WORDS),
+        )

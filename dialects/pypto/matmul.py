@@ -1,0 +1,254 @@
+"""Products of matrices: plain, scaled (MX), grouped by expert, and einsum.
+
+Floats and f8 accumulate in f32, i8 accumulates exactly in i32. `to` rounds once from
+the accumulator. The order of the sum over K is free. K = 0 gives zeros.
+"""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import StringAttr, TensorType, UnitAttr
+from xdsl.ir import Attribute, TypeAttribute
+from xdsl.irdl import (
+    AttrSizedOperandSegments,
+    irdl_op_definition,
+    operand_def,
+    opt_operand_def,
+    opt_prop_def,
+    prop_def,
+    result_def,
+    traits_def,
+)
+from xdsl.traits import Pure
+
+from pyptoc.dialects.pypto import infer_matmul as inference
+from pyptoc.dialects.pypto.base import PyptoOp
+from pyptoc.dialects.pypto.call import Call
+from pyptoc.dialects.pypto.properties import Text, Type
+from pyptoc.dialects.pypto.syntax import Clause, Operands
+
+GROUP_KINDS = ("counts", "ends")
+"""What `groups` holds: rows of each expert, or where each expert's rows end."""
+
+
+class ProductOp(PyptoOp, ABC):
+    """A product with a left and a right matrix; see the module."""
+
+    lhs = operand_def(TensorType)
+    rhs = operand_def(TensorType)
+    result = result_def(TensorType)
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class MatmulOp(ProductOp):
+    """The matrix product over the last two dimensions; leading ones broadcast.
+
+    A right side of rank 2 serves all leading dimensions of the left: no reshape is
+    needed. `a_trans` and `b_trans` read a side with its last two dimensions exchanged.
+
+    Example:
+        %s = pypto.matmul %q, %k to bf16 {b_trans}
+            : tensor<?x64x128xbf16>, tensor<?x128xbf16> -> tensor<?x64x?xbf16>
+    """
+
+    name = "pypto.matmul"
+
+    target = opt_prop_def(TypeAttribute)
+    a_trans = opt_prop_def(UnitAttr)
+    b_trans = opt_prop_def(UnitAttr)
+    SYNTAX = (Operands("lhs", "rhs"), Clause("to", Type("target"), optional=True))
+
+    @classmethod
+    def infer(cls, call: Call) -> Sequence[Attribute]:
+        return [
+            inference.matmul(
+                call.site,
+                call.type("lhs"),
+                call.type("rhs"),
+                call.properties.get("target"),
+                call.has("a_trans"),
+                call.has("b_trans"),
+            )
+        ]
+
+
+@irdl_op_definition
+class MmaOp(PyptoOp):
+    """acc + a @ b on rank-2 tiles, as one step of a sum over K; made by passes.
+
+    With scales a and b are f8; sa is [m, 2*ceil(k/64)] or with `scales_a_trans`
+    [ceil(k/64), 2*m], sb is [ceil(k/64), 2*n] or with `scales_b_trans`
+    [n, 2*ceil(k/64)].
+
+    Example:
+        %d = pypto.mma %c, %a, %b
+            : tensor<16x32xf32>, tensor<16x64xbf16>, tensor<64x32xbf16>
+            -> tensor<16x32xf32>
+    """
+
+    name = "pypto.mma"
+
+    acc = operand_def(TensorType)
+    lhs = operand_def(TensorType)
+    rhs = operand_def(TensorType)
+    scale_lhs = opt_operand_def(TensorType)
+    scale_rhs = opt_operand_def(TensorType)
+    a_trans = opt_prop_def(UnitAttr)
+    b_trans = opt_prop_def(UnitAttr)
+    scales_a_trans = opt_prop_def(UnitAttr)
+    scales_b_trans = opt_prop_def(UnitAttr)
+    result = result_def(TensorType)
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    SYNTAX = (
+        Operands("acc", "lhs", "rhs"),
+        Clause("scales", Operands("scale_lhs", "scale_rhs"), optional=True),
+    )
+    traits = traits_def(Pure())
+
+    @classmethod
+    def infer(cls, call: Call) -> Sequence[Attribute]:
+        return [
+            inference.mma(
+                call.site,
+                [call.type(field) for field in ("acc", "lhs", "rhs")],
+                (call.has("a_trans"), call.has("b_trans")),
+                (*call.types("scale_lhs"), *call.types("scale_rhs")),
+                (call.has("scales_a_trans"), call.has("scales_b_trans")),
+            )
+        ]
+
+
+@irdl_op_definition
+class ScaledMmOp(ProductOp):
+    """(a * sa) @ (b * sb) of f8 matrices with one E8M0 scale for 32 elements of K.
+
+    Two scales lie side by side for each 64 elements of K: sa is [M, ceil(K/64), 2],
+    with `scales_a_trans` [ceil(K/64), M, 2]; sb is [ceil(K/64), N, 2], with
+    `scales_b_trans` [N, ceil(K/64), 2]. Flags of matrices and scales are independent.
+
+    Example:
+        %y = pypto.scaled_mm %a, %b scales %sa, %sb
+            : tensor<?x512xf8E4M3FN>, tensor<512x64xf8E4M3FN>,
+              tensor<?x8x2xf8E8M0FNU>, tensor<8x64x2xf8E8M0FNU> -> tensor<?x64xf32>
+    """
+
+    name = "pypto.scaled_mm"
+
+    scale_lhs = operand_def(TensorType)
+    scale_rhs = operand_def(TensorType)
+    target = opt_prop_def(TypeAttribute)
+    a_trans = opt_prop_def(UnitAttr)
+    b_trans = opt_prop_def(UnitAttr)
+    scales_a_trans = opt_prop_def(UnitAttr)
+    scales_b_trans = opt_prop_def(UnitAttr)
+    SYNTAX = (
+        Operands("lhs", "rhs"),
+        Clause("scales", Operands("scale_lhs", "scale_rhs")),
+        Clause("to", Type("target"), optional=True),
+    )
+
+    @classmethod
+    def infer(cls, call: Call) -> Sequence[Attribute]:
+        fields = ("lhs", "rhs", "scale_lhs", "scale_rhs")
+        flags = ("a_trans", "b_trans", "scales_a_trans", "scales_b_trans")
+        return [
+            inference.scaled_mm(
+                call.site,
+                [call.type(field) for field in fields],
+                call.properties.get("target"),
+                inference.MxFlags(*map(call.has, flags)),
+            )
+        ]
+
+
+@irdl_op_definition
+class GroupedMatmulOp(ProductOp):
+    """Consecutive groups of the rows of a, each times the matrix of its expert.
+
+    a is [M, K], b [E, K, N] (`b_trans`: [E, N, K]), groups [E]: expert e multiplies the
+    rows [sum(groups[:e]), + groups[e]); with `group_kind = "ends"` groups[e] is where
+    its rows end. A group may be empty; a negative one, or a sum that is not M, is a
+    run-time error. Scales as in `scaled_mm`, those of b with E in front.
+
+    Example:
+        %y = pypto.grouped_matmul %a, %b groups %g scales %sa, %sb
+            : tensor<?x512xf8E4M3FN>, tensor<2x512x64xf8E4M3FN>, tensor<2xi64>,
+              tensor<?x8x2xf8E8M0FNU>, tensor<2x8x64x2xf8E8M0FNU> -> tensor<?x64xf32>
+    """
+
+    name = "pypto.grouped_matmul"
+
+    groups = operand_def(TensorType)
+    scale_lhs = opt_operand_def(TensorType)
+    scale_rhs = opt_operand_def(TensorType)
+    b_trans = opt_prop_def(UnitAttr)
+    scales_b_trans = opt_prop_def(UnitAttr)
+    group_kind = opt_prop_def(StringAttr)
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    SYNTAX = (
+        Operands("lhs", "rhs"),
+        Clause("groups", Operands("groups")),
+        Clause("scales", Operands("scale_lhs", "scale_rhs"), optional=True),
+    )
+
+    @classmethod
+    def infer(cls, call: Call) -> Sequence[Attribute]:
+        kind = call.text("group_kind")
+        if kind and kind not in GROUP_KINDS:
+            call.error(
+                "PTO143",
+                f"group_kind cannot be '{kind}'",
+                at="group_kind",
+                rule=f"group_kind is one of {', '.join(GROUP_KINDS)}",
+            )
+        return [
+            inference.grouped_matmul(
+                call.site,
+                [call.type(field) for field in ("lhs", "rhs", "groups")],
+                (*call.types("scale_lhs"), *call.types("scale_rhs")),
+                call.has("b_trans"),
+                call.has("scales_b_trans"),
+            )
+        ]
+
+
+@irdl_op_definition
+class EinsumOp(ProductOp):
+    """The product of two tensors whose dimensions are named by letters.
+
+    A letter of both operands and the result is a batch, one of both operands only is
+    summed over, one of one operand and the result is free. No diagonals.
+
+    Example:
+        %y = pypto.einsum "thd,hdc->thc" %q, %w to bf16
+            : tensor<?x128x128xbf16>, tensor<128x128x512xbf16> -> tensor<?x128x512xbf16>
+    """
+
+    name = "pypto.einsum"
+
+    equation = prop_def(StringAttr)
+    target = opt_prop_def(TypeAttribute)
+    SYNTAX = (
+        Text("equation"),
+        Operands("lhs", "rhs"),
+        Clause("to", Type("target"), optional=True),
+    )
+
+    @classmethod
+    def infer(cls, call: Call) -> Sequence[Attribute]:
+        return [
+            inference.einsum(
+                call.site,
+                call.text("equation"),
+                call.type("lhs"),
+                call.type("rhs"),
+                call.properties.get("target"),
+            )
+        ]
+
+
+MATMUL_OPS = (MatmulOp, MmaOp, ScaledMmOp, GroupedMatmulOp, EinsumOp)
+"""The whole family."""

@@ -1,0 +1,170 @@
+"""Syntax elements that keep a value in one property: `axis -1`, `to bf16`."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any
+
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, StringAttr, f64, i64
+from xdsl.ir import Attribute, TypeAttribute
+from xdsl.printer import Printer
+
+from pyptoc.dialects.diagnostics import did_you_mean, error
+from pyptoc.dialects.literals import (
+    format_float,
+    format_literal,
+    i64_array,
+    ints,
+    parse_integer,
+    parse_number,
+)
+from pyptoc.dialects.parsing import LocParser
+from pyptoc.dialects.pypto.call import Call
+from pyptoc.dialects.pypto.syntax import Element, Fields, take
+
+if TYPE_CHECKING:
+    from pyptoc.dialects.pypto.base import PyptoOp
+
+
+class Property(Element, ABC):
+    """A value kept in one property."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def properties(self) -> tuple[str, ...]:
+        return (self.name,)
+
+    @abstractmethod
+    def read(self, parser: LocParser) -> Attribute:
+        """Parse the value."""
+
+    @abstractmethod
+    def show(self, value: Attribute, printer: Printer) -> None:
+        """Print the value."""
+
+    @abstractmethod
+    def convert(self, value: Any) -> Attribute:
+        """The property for a Python value given to `make`."""
+
+    def parse(self, call: Call, parser: LocParser) -> None:
+        start = parser.pos
+        call.properties[self.name] = self.read(parser)
+        call.spans[self.name] = parser.span_from(start)
+
+    def print(self, op: PyptoOp, printer: Printer) -> None:
+        printer.print_string(" ")
+        self.show(op.properties[self.name], printer)
+
+    def accept(self, call: Call, args: deque[Any], fields: Fields) -> None:
+        value = take(self.name, args, fields)
+        if not isinstance(value, Attribute) or isinstance(self, Type):
+            value = self.convert(value)
+        call.properties[self.name] = value
+
+
+class Int(Property):
+    """An integer: `axis -1`."""
+
+    def read(self, parser: LocParser) -> Attribute:
+        return IntegerAttr(parse_integer(parser), i64)
+
+    def show(self, value: Attribute, printer: Printer) -> None:
+        printer.print_string(format_literal(value))
+
+    def convert(self, value: Any) -> Attribute:
+        return IntegerAttr(int(value), i64)
+
+
+class Real(Property):
+    """A float, kept as f64: `eps 1.0e-5`."""
+
+    def read(self, parser: LocParser) -> Attribute:
+        return FloatAttr(float(parse_number(parser).value), f64)
+
+    def show(self, value: Attribute, printer: Printer) -> None:
+        assert isinstance(value, FloatAttr)
+        printer.print_string(format_float(value.value.data))
+
+    def convert(self, value: Any) -> Attribute:
+        return FloatAttr(float(value), f64)
+
+
+class Ints(Property):
+    """A list of integers in brackets: `perm [1, 0]`."""
+
+    def read(self, parser: LocParser) -> Attribute:
+        return i64_array(
+            parser.parse_comma_separated_list(
+                parser.Delimiter.SQUARE, lambda: parse_integer(parser)
+            )
+        )
+
+    def show(self, value: Attribute, printer: Printer) -> None:
+        with printer.in_square_brackets():
+            printer.print_list(ints(value), printer.print_int)
+
+    def convert(self, value: Any) -> Attribute:
+        return i64_array([int(item) for item in value])
+
+
+class Text(Property):
+    """A string in quotes: `einsum "ij,jk->ik"`."""
+
+    def read(self, parser: LocParser) -> Attribute:
+        return StringAttr(parser.parse_str_literal())
+
+    def show(self, value: Attribute, printer: Printer) -> None:
+        assert isinstance(value, StringAttr)
+        printer.print_string_literal(value.data)
+
+    def convert(self, value: Any) -> Attribute:
+        return StringAttr(value)
+
+
+class Word(Property):
+    """One of a few words, kept as a string: `mode rint`."""
+
+    def __init__(self, name: str, choices: Collection[str]) -> None:
+        super().__init__(name)
+        self.choices = choices
+
+    def read(self, parser: LocParser) -> Attribute:
+        start = parser.token.span
+        word = parser.parse_identifier()
+        if word not in self.choices:
+            error(
+                start,
+                "PTO143",
+                f"{self.name} cannot be '{word}'",
+                rule=f"{self.name} is one of {', '.join(self.choices)}",
+                help=did_you_mean(word, self.choices),
+            )
+        return StringAttr(word)
+
+    def show(self, value: Attribute, printer: Printer) -> None:
+        assert isinstance(value, StringAttr)
+        printer.print_string(value.data)
+
+    def convert(self, value: Any) -> Attribute:
+        return StringAttr(value)
+
+
+class Type(Property):
+    """A type, kept as it is: `to bf16`."""
+
+    def read(self, parser: LocParser) -> Attribute:
+        return parser.parse_type()
+
+    def show(self, value: Attribute, printer: Printer) -> None:
+        printer.print_attribute(value)
+
+    def convert(self, value: Any) -> Attribute:
+        assert isinstance(value, Attribute)
+        return value
+
+    def wants(self, args: deque[Any], fields: Fields) -> bool:
+        by_position = bool(args) and isinstance(args[0], TypeAttribute)
+        return by_position or super().wants(args, fields)

@@ -1,0 +1,227 @@
+"""Reductions over one axis, and the cumulative sum.
+
+The axis is dropped, or stays with size 1 under `{keepdim}`. Everything computes in f32
+for floats and rounds once, to the operand's type or to the type after `to`; integers
+are exact. NaN propagates through all of them.
+"""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Sequence
+from typing import ClassVar
+
+from xdsl.dialects.builtin import IntegerAttr, TensorType, UnitAttr, i32
+from xdsl.ir import Attribute, TypeAttribute
+from xdsl.irdl import (
+    irdl_op_definition,
+    operand_def,
+    opt_prop_def,
+    prop_def,
+    result_def,
+    traits_def,
+)
+from xdsl.traits import Pure
+
+from pyptoc.dialects.pypto.base import PyptoOp
+from pyptoc.dialects.pypto.call import Call
+from pyptoc.dialects.pypto.infer_elementwise import (
+    Domain,
+    cumsum,
+    reduction,
+    sum_element,
+)
+from pyptoc.dialects.pypto.properties import Int, Type
+from pyptoc.dialects.pypto.syntax import Clause, Operands
+
+
+class ReductionOp(PyptoOp, ABC):
+    """One number for each line along an axis; see the module."""
+
+    DOMAIN: ClassVar[Domain] = Domain.NUMBER
+    """The element types the op is defined on."""
+    ELEMENT: ClassVar[Attribute | None] = None
+    """The element type of the result, where it is not that of the operand."""
+
+    source = operand_def(TensorType)
+    axis = prop_def(IntegerAttr)
+    keepdim = opt_prop_def(UnitAttr)
+    result = result_def(TensorType)
+    SYNTAX = (Operands("source"), Clause("axis", Int("axis")))
+    traits = traits_def(Pure())
+
+    @classmethod
+    def infer(cls, call: Call) -> Sequence[Attribute]:
+        return [cls.reduced(call, cls.ELEMENT)]
+
+    @classmethod
+    def reduced(cls, call: Call, element: Attribute | None) -> Attribute:
+        """The result type, with elements of type `element` (None: the operand's)."""
+        return reduction(
+            call.site,
+            call.type("source"),
+            call.int("axis"),
+            call.has("keepdim"),
+            cls.DOMAIN,
+            element,
+        )
+
+
+class AccumulatingOp(ReductionOp, ABC):
+    """A reduction whose result may need a wider type: `sum %x axis 0 to i32`."""
+
+    target = opt_prop_def(TypeAttribute)
+    SYNTAX = (
+        Operands("source"),
+        Clause("axis", Int("axis")),
+        Clause("to", Type("target"), optional=True),
+    )
+
+    @classmethod
+    def infer(cls, call: Call) -> Sequence[Attribute]:
+        target = call.properties.get("target")
+        reduced = cls.reduced(call, None)
+        element = sum_element(call.site, call.type("source"), target)
+        return [reduced if target is None else cls.reduced(call, element)]
+
+
+@irdl_op_definition
+class SumOp(AccumulatingOp):
+    """The sum; of no elements 0. Integers below 32 bits need `to i32`.
+
+    Example:
+        %s = pypto.sum %x axis -1 to i32 {keepdim} : tensor<?x64xi8> -> tensor<?x1xi32>
+    """
+
+    name = "pypto.sum"
+
+
+@irdl_op_definition
+class ProdOp(AccumulatingOp):
+    """The product; of no elements 1. Integers below 32 bits need `to i32`.
+
+    Example:
+        %p = pypto.prod %x axis 0 : tensor<?x64xf32> -> tensor<64xf32>
+    """
+
+    name = "pypto.prod"
+
+
+@irdl_op_definition
+class MeanOp(AccumulatingOp):
+    """The mean of floats: the sum times 1 / n; of no elements NaN.
+
+    Example:
+        %m = pypto.mean %x axis -1 {keepdim} : tensor<?x64xbf16> -> tensor<?x1xbf16>
+    """
+
+    name = "pypto.mean"
+    DOMAIN = Domain.FLOAT
+
+
+@irdl_op_definition
+class VarOp(AccumulatingOp):
+    """The variance of floats: the mean of (x - mean)^2, divided by n, not n - 1.
+
+    Example:
+        %v = pypto.var %x axis -1 to f32 : tensor<?x64xbf16> -> tensor<?xf32>
+    """
+
+    name = "pypto.var"
+    DOMAIN = Domain.FLOAT
+
+
+@irdl_op_definition
+class LogsumexpOp(AccumulatingOp):
+    """log(sum(exp(x))) without overflow; of no elements or only -inf it is -inf.
+
+    Example:
+        %l = pypto.logsumexp %x axis -1 : tensor<?x64xf32> -> tensor<?xf32>
+    """
+
+    name = "pypto.logsumexp"
+    DOMAIN = Domain.FLOAT
+
+
+@irdl_op_definition
+class AmaxOp(ReductionOp):
+    """The greatest element; of no elements -inf, for integers the least value.
+
+    Example:
+        %m = pypto.amax %x axis -1 {keepdim} : tensor<?x64xf32> -> tensor<?x1xf32>
+    """
+
+    name = "pypto.amax"
+
+
+@irdl_op_definition
+class AminOp(ReductionOp):
+    """The least element; of no elements inf, for integers the greatest value.
+
+    Example:
+        %m = pypto.amin %x axis -1 : tensor<?x64xf32> -> tensor<?xf32>
+    """
+
+    name = "pypto.amin"
+
+
+@irdl_op_definition
+class ArgmaxOp(ReductionOp):
+    """The i32 index of the greatest element, the first of equals; a NaN wins.
+
+    Example:
+        %i = pypto.argmax %x axis -1 : tensor<?x64xf32> -> tensor<?xi32>
+    """
+
+    name = "pypto.argmax"
+    ELEMENT = i32
+
+
+@irdl_op_definition
+class ArgminOp(ReductionOp):
+    """The i32 index of the least element, the first of equals; a NaN wins.
+
+    Example:
+        %i = pypto.argmin %x axis -1 : tensor<?x64xf32> -> tensor<?xi32>
+    """
+
+    name = "pypto.argmin"
+    ELEMENT = i32
+
+
+@irdl_op_definition
+class CumsumOp(PyptoOp):
+    """Running sums along an axis; an integer that overflows is a run-time error.
+
+    Example:
+        %c = pypto.cumsum %x axis 0 : tensor<2xi64> -> tensor<2xi64>
+    """
+
+    name = "pypto.cumsum"
+
+    source = operand_def(TensorType)
+    axis = prop_def(IntegerAttr)
+    result = result_def(TensorType)
+    SYNTAX = (Operands("source"), Clause("axis", Int("axis")))
+    traits = traits_def(Pure())
+
+    @classmethod
+    def infer(cls, call: Call) -> Sequence[Attribute]:
+        return [cumsum(call.site, call.type("source"), call.int("axis"))]
+
+
+REDUCTION_OPS: tuple[type[ReductionOp], ...] = (
+    SumOp,
+    ProdOp,
+    MeanOp,
+    VarOp,
+    LogsumexpOp,
+    AmaxOp,
+    AminOp,
+    ArgmaxOp,
+    ArgminOp,
+)
+"""Every reduction of one axis."""
+
+REDUCE_OPS = (*REDUCTION_OPS, CumsumOp)
+"""The whole family."""

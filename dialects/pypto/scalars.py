@@ -1,0 +1,415 @@
+"""Scalars beside tensors: index arithmetic, float arithmetic, reads, sizes, asserts."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from io import StringIO
+from typing import ClassVar, Self, cast
+
+from xdsl.dialects.builtin import (
+    DenseArrayBase,
+    Float32Type,
+    IndexType,
+    IntegerAttr,
+    IntegerType,
+    LocationAttr,
+    MemRefType,
+    StringAttr,
+    TensorType,
+    UnknownLoc,
+    f32,
+    i1,
+)
+from xdsl.ir import Attribute, SSAValue
+from xdsl.irdl import (
+    AttrSizedOperandSegments,
+    base,
+    irdl_op_definition,
+    operand_def,
+    opt_prop_def,
+    prop_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import NoMemoryEffect
+
+from pyptoc.dialects.expr import Compare, Expr
+from pyptoc.dialects.literals import located
+from pyptoc.dialects.npu_attrs import ExprAttr
+from pyptoc.dialects.parsing import LocParser, PoisonedError, has_error
+from pyptoc.dialects.pypto.base import PyptoOp
+from pyptoc.dialects.pypto.brackets import (
+    OffsetList,
+    check_bounds,
+    element_of,
+    mixed_offsets,
+    shape_of,
+)
+from pyptoc.dialects.pypto.call import Call
+from pyptoc.dialects.pypto.infix import parse_infix
+from pyptoc.dialects.pypto.properties import Int
+from pyptoc.dialects.pypto.scalar_expr import ScalarExpr, ScalarExprAttr, parse_scalar
+from pyptoc.dialects.pypto.syntax import Comma, Operands
+from pyptoc.dialects.subscripts import INDEX, Mixed, Offsets
+
+SHAPED = base(TensorType) | base(MemRefType)
+
+
+def _positions(
+    expr: Expr | Compare,
+) -> tuple[Expr | Compare, list[SSAValue]]:
+    """An expression over SSA values as one over s0, s1, .., and the values."""
+    values = [cast(SSAValue, key) for key in expr.symbols()]
+    names: dict[Hashable, Expr | int] = {
+        value: Expr.sym(f"s{i}") for i, value in enumerate(values)
+    }
+    return expr.subs(names), values
+
+
+def _over(expr: Expr | Compare, values: Sequence[SSAValue]) -> Expr | Compare:
+    """An expression over s0, s1, .. as one over SSA values."""
+    return expr.subs({f"s{i}": Expr.sym(value) for i, value in enumerate(values)})
+
+
+class WithExpr:
+    """An operation with an integer expression `expr` over its index operands."""
+
+    @property
+    def value_expr(self) -> Expr | Compare:
+        """The expression with SSA values as symbols."""
+        op = cast("IndexOp | AssertOp", self)
+        return _over(op.expr.data, tuple(op.inputs))
+
+    def expr_text(self, printer: Printer) -> str:
+        """The infix text, with the names the printer gives the operands."""
+        op = cast("IndexOp | AssertOp", self)
+        names = {f"s{i}": _name(printer, value) for i, value in enumerate(op.inputs)}
+        return op.expr.data.to_string(lambda key: names[str(key)])
+
+
+def _name(printer: Printer, value: SSAValue) -> str:
+    """The printed name of a value that the printer has printed already."""
+    names = printer._ssa_values  # pyright: ignore[reportPrivateUsage]
+    if value not in names:
+        # str(op) of an operation alone: the printer has not met the value yet.
+        scratch = Printer(StringIO())
+        for field in ("_ssa_values", "_ssa_names", "_next_valid_name_id"):
+            setattr(scratch, field, getattr(printer, field))
+        scratch.print_ssa_value(value)
+    return "%" + names[value]
+
+
+@irdl_op_definition
+class IndexOp(PyptoOp, WithExpr):
+    """Integer arithmetic: `index min(max(%act - %s1 + 1, 0), 2048)`.
+
+    Operators are `+ - * floordiv ceildiv mod min max`; one compare (`== ne < <= > >=`)
+    at the root gives an i1. floordiv and mod round toward minus infinity; a zero
+    divisor and a result outside 64 bits are errors at run time.
+    """
+
+    name = "pypto.index"
+
+    inputs = var_operand_def(IndexType)
+    expr = prop_def(ExprAttr)
+    result = result_def(base(IndexType) | base(IntegerType))
+
+    traits = traits_def(NoMemoryEffect())
+    HIDDEN = ("expr",)
+
+    @classmethod
+    def infer(cls, call: Call) -> Sequence[Attribute]:
+        expr = cast(ExprAttr, call.properties["expr"]).data
+        _check_symbols(call, expr)
+        return [i1 if isinstance(expr, Compare) else INDEX]
+
+    @classmethod
+    def of(
+        cls,
+        expr: Expr | Compare,
+        location: LocationAttr | None = None,
+    ) -> Self:
+        """The operation that computes an expression whose symbols are SSA values."""
+        call = Call(cls.name, location or UnknownLoc())
+        _set_expr(call, expr)
+        return cls.finish(call)
+
+    @classmethod
+    def make(  # pyright: ignore[reportIncompatibleMethodOverride]
+        cls, expr: Expr | Compare, *, location: LocationAttr | None = None
+    ) -> Self:
+        return cls.of(expr, location)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        parser = located(parser)
+        call = Call.read(cls.name, parser)
+        _set_expr(call, parse_infix(call, parser))
+        cls.parse_settings(call, parser)
+        cls.parse_types(call, parser)
+        return cls.finish(call)
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(f" {self.expr_text(printer)}")
+        self.print_settings(printer)
+        self.print_types(printer)
+
+
+def _set_expr(call: Call, expr: Expr | Compare) -> None:
+    placed, values = _positions(expr)
+    call.properties["expr"] = ExprAttr(placed)
+    call.operands["inputs"] = tuple(values)
+
+
+def _check_symbols(call: Call, expr: Expr | Compare) -> None:
+    known = {f"s{i}" for i in range(len(call.operands["inputs"]))}
+    unknown = [str(key) for key in expr.symbols() if key not in known]
+    if unknown:
+        call.error(
+            "PTO135", f"expr names {unknown[0]}, there are {len(known)} operands"
+        )
+
+
+@irdl_op_definition
+class ScalarOp(PyptoOp):
+    """Float arithmetic on scalars: `scalar sqrt(1.0 - pow(%beta, %t)) : f32`.
+
+    Operators are `+ - * /`, functions `pow sqrt exp log abs min max`; each rounds once
+    to f32, in the order written.
+    """
+
+    name = "pypto.scalar"
+
+    inputs = var_operand_def(Float32Type)
+    expr = prop_def(ScalarExprAttr)
+    result = result_def(Float32Type)
+
+    traits = traits_def(NoMemoryEffect())
+    HIDDEN = ("expr",)
+
+    @classmethod
+    def infer(cls, call: Call) -> Sequence[Attribute]:
+        expr = cast(ScalarExprAttr, call.properties["expr"]).data
+        most = len(call.operands["inputs"])
+        if _highest(expr) >= most:
+            call.error(
+                "PTO135", f"expr names s{_highest(expr)}, there are {most} operands"
+            )
+        return [f32]
+
+    @classmethod
+    def make(  # pyright: ignore[reportIncompatibleMethodOverride]
+        cls,
+        expr: ScalarExpr,
+        inputs: Sequence[SSAValue],
+        *,
+        location: LocationAttr | None = None,
+    ) -> Self:
+        call = Call(cls.name, location or UnknownLoc())
+        call.properties["expr"] = ScalarExprAttr(expr)
+        call.operands["inputs"] = tuple(inputs)
+        return cls.finish(call)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        parser = located(parser)
+        call = Call.read(cls.name, parser)
+        values: list[SSAValue] = []
+
+        def operand() -> int:
+            value, span = parser.parse_value()
+            if has_error(value):
+                raise PoisonedError
+            if value.type != f32:
+                call.spans["operand"] = span
+                call.error(
+                    "PTO110",
+                    f"scalar takes f32 operands, {span.text} is {value.type}",
+                    at="operand",
+                )
+            if value not in values:
+                values.append(value)
+            return values.index(value)
+
+        expr = parse_scalar(parser, operand)
+        call.properties["expr"] = ScalarExprAttr(expr)
+        call.operands["inputs"] = tuple(values)
+        cls.parse_settings(call, parser)
+        cls.parse_types(call, parser)
+        return cls.finish(call)
+
+    def print(self, printer: Printer) -> None:
+        names = [_name(printer, value) for value in self.inputs]
+        printer.print_string(" " + self.expr.data.to_string(names.__getitem__))
+        self.print_settings(printer)
+        self.print_types(printer)
+
+
+def _highest(expr: ScalarExpr) -> int:
+    if expr.op == "operand":
+        return int(expr.value)
+    return max((_highest(arg) for arg in expr.args), default=-1)
+
+
+@irdl_op_definition
+class ReadOp(PyptoOp, Offsets):
+    """One element as a scalar: `read %x[%i]`.
+
+    An integer element gives an index (sign-extended), or f32 with `: f32`; an f32
+    element gives f32.
+    """
+
+    name = "pypto.read"
+
+    source = operand_def(TensorType)
+    offsets = var_operand_def(IndexType)
+    static_offsets = prop_def(DenseArrayBase)
+    result = result_def(base(IndexType) | base(Float32Type))
+
+    traits = traits_def(NoMemoryEffect())
+    SYNTAX = (Operands("source"), OffsetList())
+
+    @classmethod
+    def infer(cls, call: Call) -> Sequence[Attribute]:
+        source = call.tensor("source")
+        offsets = mixed_offsets(call)
+        sizes: list[Mixed] = [1] * len(offsets)
+        check_bounds(call, "source", offsets, sizes)
+        return [read_type(call, element_of(source))]
+
+
+def read_type(call: Call, element: Attribute) -> Attribute:
+    """What a read of such an element gives: index, or f32 if the clause says so."""
+    given = call.given[0] if call.given else None
+    if isinstance(element, IntegerType):
+        return f32 if given == f32 else INDEX
+    if element != f32:
+        call.error(
+            "PTO111",
+            f"{call.short_name} of {element} elements",
+            at="source",
+            rule="elements are integers or f32",
+            help=f"cast {call.name_of('source')} to f32 first",
+        )
+    return f32
+
+
+@irdl_op_definition
+class DimOp(PyptoOp):
+    """The size of a dimension: `dim %x, 0`; of a tensor or a buffer."""
+
+    name = "pypto.dim"
+
+    source = operand_def(SHAPED)
+    axis = prop_def(IntegerAttr)
+    result = result_def(IndexType)
+
+    traits = traits_def(NoMemoryEffect())
+    SYNTAX = (Operands("source"), Comma(), Int("axis"))
+
+    @classmethod
+    def infer(cls, call: Call) -> Sequence[Attribute]:
+        type = call.type("source")
+        if not isinstance(type, TensorType | MemRefType):
+            call.tensor("source")
+        rank = len(shape_of(type))
+        if not 0 <= call.int("axis") < rank:
+            last = f"dimensions 0 to {rank - 1}" if rank else "no dimension"
+            call.error(
+                "PTO117",
+                f"dim {call.int('axis')} of a tensor of rank {rank}",
+                at="axis",
+                label=f"{call.name_of('source')} has {last}",
+            )
+        return [INDEX]
+
+
+@irdl_op_definition
+class AssertOp(PyptoOp, WithExpr):
+    """A condition checked when the operator starts: `assert %a == %b, "{0} {1}"`.
+
+    `{0}` and `{1}` in the text are the two sides of the compare, unless further
+    operands follow the text: then they count from the first of those.
+    """
+
+    name = "pypto.assert"
+
+    inputs = var_operand_def(IndexType)
+    values = var_operand_def(IndexType)
+    """What `{0}`, `{1}` in the text stand for, if not the two sides."""
+    expr = prop_def(ExprAttr)
+    message = prop_def(StringAttr)
+    code = opt_prop_def(StringAttr)
+    """The code to report, where a pass made this assert."""
+
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    HIDDEN: ClassVar[tuple[str, ...]] = ("expr", "message")
+
+    @classmethod
+    def infer(cls, call: Call) -> Sequence[Attribute]:
+        expr = cast(ExprAttr, call.properties["expr"]).data
+        _check_symbols(call, expr)
+        if not isinstance(expr, Compare):
+            call.error(
+                "PTO135",
+                "assert needs a compare",
+                rule="a compare is one of == ne < <= > >=",
+            )
+        return []
+
+    @classmethod
+    def make(  # pyright: ignore[reportIncompatibleMethodOverride]
+        cls,
+        expr: Compare,
+        message: str,
+        values: Sequence[SSAValue] = (),
+        *,
+        code: str | None = None,
+        location: LocationAttr | None = None,
+    ) -> Self:
+        call = Call(cls.name, location or UnknownLoc())
+        _set_expr(call, expr)
+        call.operands["values"] = tuple(values)
+        call.properties["message"] = StringAttr(message)
+        if code is not None:
+            call.properties["code"] = StringAttr(code)
+        return cls.finish(call)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        parser = located(parser)
+        call = Call.read(cls.name, parser)
+        _set_expr(call, parse_infix(call, parser))
+        parser.parse_punctuation(",")
+        call.properties["message"] = StringAttr(parser.parse_str_literal())
+        values: list[SSAValue] = []
+        while parser.parse_optional_punctuation(",") is not None:
+            values.append(_index_value(call, parser))
+        call.operands["values"] = tuple(values)
+        cls.parse_settings(call, parser)
+        return cls.finish(call)
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(f" {self.expr_text(printer)}, ")
+        printer.print_string_literal(self.message.data)
+        for value in self.values:
+            printer.print_string(", ")
+            printer.print_ssa_value(value)
+        self.print_settings(printer)
+
+
+def _index_value(call: Call, parser: LocParser) -> SSAValue:
+    value, span = parser.parse_value()
+    if has_error(value):
+        raise PoisonedError
+    if value.type != INDEX:
+        call.spans["values"] = span
+        call.error("PTO134", f"{span.text} is {value.type}, not index", at="values")
+    return value
+
+
+SCALAR_OPS = (IndexOp, ScalarOp, ReadOp, DimOp, AssertOp)
+"""The whole family."""

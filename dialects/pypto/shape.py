@@ -1,0 +1,467 @@
+"""Operations that make, cut, move and put together tensors without computing."""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Sequence
+from typing import cast
+
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DenseArrayBase,
+    FloatAttr,
+    IndexType,
+    IntegerAttr,
+    MemRefType,
+    NoneAttr,
+    TensorType,
+)
+from xdsl.ir import Attribute, BlockArgument, SSAValue
+from xdsl.irdl import (
+    AttrSizedOperandSegments,
+    irdl_op_definition,
+    operand_def,
+    opt_prop_def,
+    prop_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+)
+from xdsl.traits import MemoryAllocEffect, NoMemoryEffect, Pure
+
+from pyptoc.dialects.literals import Number, as_element
+from pyptoc.dialects.npu_attrs import MaxAttr
+from pyptoc.dialects.pypto import infer_shape
+from pyptoc.dialects.pypto.base import PyptoOp
+from pyptoc.dialects.pypto.brackets import (
+    OffsetList,
+    SizeList,
+    SubscriptList,
+    check_bounds,
+    element_of,
+    mixed_offsets,
+    mixed_sizes,
+    shape_of,
+)
+from pyptoc.dialects.pypto.call import Call
+from pyptoc.dialects.pypto.infer import Dim, dims_of, show, static, tensor, unknown
+from pyptoc.dialects.pypto.properties import Int, Ints
+from pyptoc.dialects.pypto.syntax import Clause, Literal, Operands, Values
+from pyptoc.dialects.subscripts import (
+    DYNAMIC,
+    WHOLE,
+    Mixed,
+    Offsets,
+    Sizes,
+    Subscripted,
+    count,
+)
+
+SEGMENTS = AttrSizedOperandSegments(as_property=True)
+
+
+@irdl_op_definition
+class ViewOp(PyptoOp, Subscripted):
+    """A part of a tensor: `view %x[%i, :, %o +: %n]`.
+
+    A bare index drops its dimension. Offsets are at least 0 and offset + size is at
+    most the dimension, else an error; size 0 is legal. `max = [..]` bounds the sizes of
+    the result where range analysis cannot.
+    """
+
+    name = "pypto.view"
+
+    source = operand_def(TensorType)
+    offsets = var_operand_def(IndexType)
+    sizes = var_operand_def(IndexType)
+    static_offsets = prop_def(DenseArrayBase)
+    static_sizes = prop_def(DenseArrayBase)
+    dropped = prop_def(DenseArrayBase)
+    max = opt_prop_def(ArrayAttr)
+    result = result_def(TensorType)
+
+    irdl_options = (SEGMENTS,)
+    traits = traits_def(NoMemoryEffect())
+    SYNTAX = (Operands("source"), SubscriptList())
+
+    @classmethod
+    def infer(cls, call: Call) -> Sequence[Attribute]:
+        type = call.tensor("source")
+        offsets, sizes = mixed_offsets(call), mixed_sizes(call)
+        check_bounds(call, "source", offsets, sizes)
+        return [tensor(type.element_type, view_dims(call, "source"))]
+
+
+def view_dims(call: Call, field: str) -> list[Dim]:
+    """The dimensions of what subscripts select, with their bounds.
+
+    A dynamic size is bounded by `max`, and inside task bodies by the source's bound.
+    """
+    type = call.type(field)
+    dropped = call.ints("dropped")
+    bounded = getattr(type, "encoding", None)
+    limits = bounded.sizes if isinstance(bounded, MaxAttr) else None
+    kept: list[Dim] = []
+    dims = dims_of(type) if isinstance(type, TensorType) else _memref_dims(type)
+    for axis, (dim, size) in enumerate(zip(dims, mixed_sizes(call), strict=True)):
+        if axis in dropped:
+            continue
+        if isinstance(size, int):
+            kept.append(dim if size == WHOLE else static(size))
+        else:
+            kept.append(unknown(limits[axis] if limits else None))
+    most = call.ints("max")
+    if not most:
+        return kept
+    if len(most) != len(kept):
+        call.error(
+            "PTO131",
+            f"max has {count(len(most), 'bound')}, the result has rank {len(kept)}",
+            at="max",
+        )
+    return [
+        dim if dim.is_static else unknown(bound)
+        for dim, bound in zip(kept, most, strict=True)
+    ]
+
+
+def _memref_dims(type: Attribute) -> list[Dim]:
+    assert isinstance(type, MemRefType)
+    return [unknown() if n == DYNAMIC else static(n) for n in type.get_shape()]
+
+
+@irdl_op_definition
+class ReshapeOp(PyptoOp, Sizes):
+    """The same elements in row-major order: `reshape %x[-1, 128]`; -1: the rest."""
+
+    name = "pypto.reshape"
+
+    source = operand_def(TensorType)
+    sizes = var_operand_def(IndexType)
+    static_sizes = prop_def(DenseArrayBase)
+    result = result_def(TensorType)
+
+    traits = traits_def(NoMemoryEffect())
+    SYNTAX = (Operands("source"), SizeList(rest=True))
+
+    @classmethod
+    def infer(cls, call: Call) -> Sequence[Attribute]:
+        call.tensor("source")
+        return [infer_shape.reshape(call.site, call.type("source"), _sizes(call))]
+
+
+def _sizes(call: Call) -> list[int | None]:
+    return [size if isinstance(size, int) else None for size in mixed_sizes(call)]
+
+
+@irdl_op_definition
+class TransposeOp(PyptoOp):
+    """Dimension i of the result is dimension perm[i]: `transpose %x perm [1, 0]`."""
+
+    name = "pypto.transpose"
+
+    source = operand_def(TensorType)
+    perm = prop_def(DenseArrayBase)
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+    SYNTAX = (Operands("source"), Clause("perm", Ints("perm")))
+
+    @classmethod
+    def infer(cls, call: Call) -> Sequence[Attribute]:
+        source = call.tensor("source")
+        return [infer_shape.transpose(call.site, source, call.ints("perm"))]
+
+
+@irdl_op_definition
+class ExpandOp(PyptoOp, Sizes):
+    """Repeats dimensions of static size 1: `expand %x[4, -1]`; -1 keeps a dimension."""
+
+    name = "pypto.expand"
+
+    source = operand_def(TensorType)
+    sizes = var_operand_def(IndexType)
+    static_sizes = prop_def(DenseArrayBase)
+    result = result_def(TensorType)
+
+    traits = traits_def(NoMemoryEffect())
+    SYNTAX = (Operands("source"), SizeList(rest=True))
+
+    @classmethod
+    def infer(cls, call: Call) -> Sequence[Attribute]:
+        source = call.tensor("source")
+        return [infer_shape.expand(call.site, source, _sizes(call))]
+
+
+@irdl_op_definition
+class ConcatOp(PyptoOp):
+    """Tensors one after the other: `concat %a, %b axis -1`."""
+
+    name = "pypto.concat"
+
+    inputs = var_operand_def(TensorType)
+    axis = prop_def(IntegerAttr)
+    result = result_def(TensorType)
+
+    traits = traits_def(NoMemoryEffect())
+    SYNTAX = (Values("inputs", 1, None), Clause("axis", Int("axis")))
+
+    @classmethod
+    def infer(cls, call: Call) -> Sequence[Attribute]:
+        types = [call.tensor("inputs", i) for i in range(len(call.operands["inputs"]))]
+        return [infer_shape.concat(call.site, types, call.int("axis"))]
+
+
+@irdl_op_definition
+class CloneOp(PyptoOp):
+    """A copy with storage of its own: `clone %x`."""
+
+    name = "pypto.clone"
+
+    source = operand_def(TensorType)
+    result = result_def(TensorType)
+
+    traits = traits_def(MemoryAllocEffect())
+    SYNTAX = (Operands("source"),)
+
+    @classmethod
+    def infer(cls, call: Call) -> Sequence[Attribute]:
+        return [call.tensor("source")]
+
+
+class CreatingOp(PyptoOp, Sizes, ABC):
+    """An operation whose result type is not inferred but written (or given to `make`).
+
+    `make(sizes, result_type=bf16)` gives an element type only.
+    """
+
+    @classmethod
+    def infer(cls, call: Call) -> Sequence[Attribute]:
+        sizes = _sizes(call)
+        if not call.given:
+            call.error(
+                "PTO142",
+                f"{call.short_name} needs a result type",
+                help=f"write : {_type_text(sizes)} at the end",
+            )
+        given = call.given[0]
+        if not isinstance(given, TensorType):
+            call.given = (_created(call, given, sizes),)
+            return call.given
+        shape = shape_of(given)
+        fits = len(shape) == len(sizes) and all(
+            size == dim or None in (size,) or dim == DYNAMIC
+            for size, dim in zip(sizes, shape, strict=True)
+        )
+        if not fits:
+            call.error(
+                "PTO140",
+                f"{call.short_name} of sizes {_show(mixed_sizes(call))} "
+                f"is not {show(given)}",
+                at="sizes",
+                help=f"write {_type_text(sizes, str(element_of(given)))}",
+            )
+        return [given]
+
+
+def _created(call: Call, element: Attribute, sizes: Sequence[int | None]) -> Attribute:
+    most = call.ints("max") or [None] * len(sizes)
+    dims = [
+        unknown(bound) if size is None else static(size)
+        for size, bound in zip(sizes, most, strict=True)
+    ]
+    return tensor(element, dims)
+
+
+def _type_text(sizes: Sequence[int | None], element: str = "f32") -> str:
+    dims = "".join("?x" if size is None else f"{size}x" for size in sizes)
+    return f"tensor<{dims}{element}>"
+
+
+def _show(sizes: Sequence[Mixed]) -> str:
+    return "[" + ", ".join(_show_one(size) for size in sizes) + "]"
+
+
+def _show_one(size: Mixed) -> str:
+    return str(size) if isinstance(size, int) else f"%{size.name_hint or '?'}"
+
+
+@irdl_op_definition
+class EmptyOp(CreatingOp):
+    """An uninitialised tensor: `empty[%m, 4] : tensor<?x4xf32>`.
+
+    Reading or returning an element that was never written is an error.
+    """
+
+    name = "pypto.empty"
+
+    sizes = var_operand_def(IndexType)
+    static_sizes = prop_def(DenseArrayBase)
+    max = opt_prop_def(ArrayAttr)
+    result = result_def(TensorType)
+
+    traits = traits_def(MemoryAllocEffect())
+    SYNTAX = (SizeList(),)
+
+
+@irdl_op_definition
+class FullOp(CreatingOp):
+    """A tensor of one value: `full 0.0[%m, 4] : tensor<?x4xf32>`."""
+
+    name = "pypto.full"
+
+    sizes = var_operand_def(IndexType)
+    value = prop_def(Attribute)
+    static_sizes = prop_def(DenseArrayBase)
+    max = opt_prop_def(ArrayAttr)
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+    SYNTAX = (Literal("value"), SizeList())
+
+    @classmethod
+    def infer(cls, call: Call) -> Sequence[Attribute]:
+        types = CreatingOp.infer.__func__(cls, call)  # pyright: ignore
+        result = cast("TensorType[Attribute]", types[0])
+        element = result.element_type
+        _, value = call.written[0]
+        if isinstance(value, Number):
+            value = as_element(value, element, "full")
+            call.properties["value"] = value
+        if isinstance(value, FloatAttr | IntegerAttr) and value.type != element:
+            call.error("PTO115", f"a value of type {value.type} in {show(result)}")
+        return types
+
+
+@irdl_op_definition
+class ArangeOp(CreatingOp):
+    """0, 1, 2, .. along the last dimension: `arange[%n] : tensor<?xi32>`."""
+
+    name = "pypto.arange"
+
+    sizes = var_operand_def(IndexType)
+    static_sizes = prop_def(DenseArrayBase)
+    max = opt_prop_def(ArrayAttr)
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+    SYNTAX = (SizeList(),)
+
+
+class IntoOp(PyptoOp, Offsets, ABC):
+    """`<op> %t into %d[%i, 0]`: an offset for each dimension of the destination.
+
+    The dimensions of the source are the trailing ones of the destination and extend
+    from their offsets; leading extents are 1.
+    """
+
+    @classmethod
+    def check_into(cls, call: Call) -> TensorType[Attribute]:
+        """Check element types, ranks and static bounds; the destination's type."""
+        source, dest = call.tensor("source"), call.tensor("dest")
+        if source.element_type != dest.element_type:
+            call.error(
+                "PTO112",
+                f"operand types differ: {source.element_type} and {dest.element_type}",
+                at="source",
+                label=f"{call.name_of('source')} is {show(source)}, "
+                f"{call.name_of('dest')} is {show(dest)}",
+                help=f"pypto.cast {call.name_of('source')} to {dest.element_type}",
+            )
+        shape = shape_of(source)
+        leading = dest.get_num_dims() - len(shape)
+        if leading < 0:
+            call.error(
+                "PTO131",
+                f"{call.short_name} of rank {len(shape)} into rank "
+                f"{dest.get_num_dims()}",
+                at="source",
+                label=show(source),
+            )
+        offsets = mixed_offsets(call)
+        sizes: list[Mixed] = [1] * leading
+        # A size that is not known may be 0: only the offset is checked.
+        sizes += [0 if size == DYNAMIC else size for size in shape]
+        check_bounds(call, "dest", offsets, sizes)
+        return dest
+
+
+@irdl_op_definition
+class AssembleOp(IntoOp):
+    """A tensor with a part replaced: `%r = assemble %t into %d[%i, 0]`."""
+
+    name = "pypto.assemble"
+
+    source = operand_def(TensorType)
+    dest = operand_def(TensorType)
+    offsets = var_operand_def(IndexType)
+    static_offsets = prop_def(DenseArrayBase)
+    result = result_def(TensorType)
+
+    traits = traits_def(NoMemoryEffect())
+    SYNTAX = (Operands("source"), Clause("into", Operands("dest")), OffsetList())
+
+    @classmethod
+    def infer(cls, call: Call) -> Sequence[Attribute]:
+        return [cls.check_into(call)]
+
+
+@irdl_op_definition
+class StoreOp(IntoOp):
+    """Writes into an `outs` of an enclosing forall: `store %t into %o[%i, 0]`."""
+
+    name = "pypto.store"
+
+    source = operand_def(TensorType)
+    dest = operand_def(TensorType)
+    offsets = var_operand_def(IndexType)
+    static_offsets = prop_def(DenseArrayBase)
+
+    SYNTAX = (Operands("source"), Clause("into", Operands("dest")), OffsetList())
+
+    @classmethod
+    def infer(cls, call: Call) -> Sequence[Attribute]:
+        if not is_out(call.value("dest"), call):
+            call.error(
+                "PTO152",
+                f"{call.name_of('dest')} is not an output of a forall",
+                at="dest",
+                rule="store writes into the outs of an enclosing pypto.forall",
+                help=f"%r = pypto.assemble {call.name_of('source')} into "
+                f"{call.name_of('dest')}[...] gives a new tensor",
+            )
+        cls.check_into(call)
+        return []
+
+
+def is_out(value: SSAValue, call: Call) -> bool:
+    """Whether a value is the write-only destination of a forall."""
+    if not isinstance(value, BlockArgument):
+        return False
+    if call.parser is not None and value in call.parser.outs:
+        return True
+    parent = value.block.parent_op()
+    return parent is not None and parent.name == "pypto.forall"
+
+
+def no_encoding(type: Attribute) -> Attribute:
+    """A tensor type without the bounds of task bodies."""
+    if isinstance(type, TensorType):
+        return TensorType(type.element_type, type.get_shape(), NoneAttr())
+    return type
+
+
+SHAPE_OPS = (
+    ViewOp,
+    ReshapeOp,
+    TransposeOp,
+    ExpandOp,
+    ConcatOp,
+    CloneOp,
+    EmptyOp,
+    FullOp,
+    ArangeOp,
+    AssembleOp,
+    StoreOp,
+)
+"""The whole family."""

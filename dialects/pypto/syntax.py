@@ -1,0 +1,412 @@
+"""The pieces an operation's text is made of. `base.py` shows how they are combined.
+
+Each element can parse itself into a Call, print itself from an operation, and take its
+part of the arguments of `make`. Values kept in properties (numbers, words, types) are
+in `properties.py`, subscripts in `brackets.py`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    FloatAttr,
+    IntegerAttr,
+    ShapedType,
+    UnitAttr,
+)
+from xdsl.ir import Attribute, SSAValue
+from xdsl.printer import Printer
+from xdsl.utils.mlir_lexer import MLIRTokenKind
+
+from pyptoc.dialects.diagnostics import did_you_mean, error
+from pyptoc.dialects.literals import (
+    Number,
+    as_element,
+    at_number,
+    format_literal,
+    parse_number,
+)
+from pyptoc.dialects.parsing import LocParser
+from pyptoc.dialects.pypto.call import Call, merge_literals
+
+if TYPE_CHECKING:
+    from pyptoc.dialects.pypto.base import PyptoOp
+
+Fields = dict[str, Any]
+
+
+class Element(ABC):
+    """One piece of an operation's syntax."""
+
+    @abstractmethod
+    def parse(self, call: Call, parser: LocParser) -> None:
+        """Read the element into `call`."""
+
+    @abstractmethod
+    def print(self, op: PyptoOp, printer: Printer) -> None:
+        """Write the element, with the blank or comma before it."""
+
+    @abstractmethod
+    def accept(self, call: Call, args: deque[Any], fields: Fields) -> None:
+        """Take this element's arguments of `make` into `call`."""
+
+    def wants(self, args: deque[Any], fields: Fields) -> bool:
+        """Whether the arguments of `make` hold this element, if it is optional."""
+        names = (*self.properties(), *self.fields())
+        return any(fields.get(name) is not None for name in names)
+
+    def properties(self) -> tuple[str, ...]:
+        """The properties this element writes."""
+        return ()
+
+    def fields(self) -> tuple[str, ...]:
+        """The operand fields this element writes."""
+        return ()
+
+    def typed(self, operands: Mapping[str, tuple[SSAValue, ...]]) -> list[SSAValue]:
+        """The operands whose types stand in the `: ...` clause."""
+        return []
+
+    def recall(self, op: PyptoOp, call: Call) -> None:
+        """Put this element's operands into `call.written`, from an existing op."""
+        for name in self.fields():
+            call.written.extend((name, value) for value in op_group(call, name))
+
+    def resolve(self, call: Call) -> None:  # noqa: B027
+        """Finish what needs all operands (the element types of literals)."""
+
+
+def op_group(call: Call, name: str) -> tuple[SSAValue, ...]:
+    """The SSA operands of a field."""
+    return call.operands.get(name, ())
+
+
+def take(name: str, args: deque[Any], fields: Fields) -> Any:
+    """The argument of `make` for a field: by name, else the next by position."""
+    if name in fields:
+        return fields.pop(name)
+    if not args:
+        raise TypeError(f"make: no argument for {name}")
+    return args.popleft()
+
+
+class Operands(Element):
+    """SSA operands, one for each field, with commas: `%a, %b`."""
+
+    def __init__(self, *names: str, typed: bool = True) -> None:
+        self.names = names
+        self.is_typed = typed
+
+    def fields(self) -> tuple[str, ...]:
+        return self.names
+
+    def parse(self, call: Call, parser: LocParser) -> None:
+        for index, name in enumerate(self.names):
+            if index and parser.parse_optional_punctuation(",") is None:
+                wanted = len(self.names)
+                error(
+                    call.place,
+                    "PTO116",
+                    f"{call.short_name} takes {wanted} operands here, "
+                    f"this one has {index}",
+                    length=len(call.name),
+                )
+            value, span = parser.parse_value()
+            call.operands[name] = (value,)
+            call.spans[name] = span
+            call.written.append((name, value))
+
+    def print(self, op: PyptoOp, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_list(
+            [getattr(op, name) for name in self.names], printer.print_ssa_value
+        )
+
+    def accept(self, call: Call, args: deque[Any], fields: Fields) -> None:
+        for name in self.names:
+            value = SSAValue.get(take(name, args, fields))
+            call.operands[name] = (value,)
+            call.written.append((name, value))
+
+    def wants(self, args: deque[Any], fields: Fields) -> bool:
+        by_position = bool(args) and isinstance(args[0], SSAValue)
+        return by_position or super().wants(args, fields)
+
+    def typed(self, operands: Mapping[str, tuple[SSAValue, ...]]) -> list[SSAValue]:
+        if not self.is_typed:
+            return []
+        return [value for name in self.names for value in operands.get(name, ())]
+
+
+class Values(Element):
+    """`least` to `most` operands of one variadic field; they may be literals.
+
+    Literals take the element type of the first tensor among the operands from `like`
+    on, or of the first scalar if there is no tensor.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        least: int,
+        most: int | None = -1,
+        *,
+        literals: bool = False,
+        like: int = 0,
+    ) -> None:
+        self.name = name
+        self.least = least
+        self.most = least if most == -1 else most
+        self.literals = literals
+        self.like = like
+
+    def fields(self) -> tuple[str, ...]:
+        return (self.name,)
+
+    def properties(self) -> tuple[str, ...]:
+        return ("literals",) if self.literals else ()
+
+    def parse(self, call: Call, parser: LocParser) -> None:
+        values: list[SSAValue] = []
+        while True:
+            key = f"{self.name}.{len(call.written)}"
+            if self.literals and at_number(parser):
+                number = parse_number(parser)
+                call.written.append((key, number))
+                assert number.span is not None
+                call.spans[key] = number.span
+            else:
+                value, call.spans[key] = parser.parse_value(
+                    "a value or a number" if self.literals else "a value such as %x"
+                )
+                call.written.append((key, value))
+                values.append(value)
+            if parser.parse_optional_punctuation(",") is None:
+                break
+        call.operands[self.name] = tuple(values)
+        self._check_count(call)
+
+    def _check_count(self, call: Call) -> None:
+        count = len(call.written)
+        if count < self.least or (self.most is not None and count > self.most):
+            plural = "" if self.least == 1 else "s"
+            wanted = f"{self.least} operand{plural}"
+            if self.most is None:
+                wanted = f"at least {wanted}"
+            elif self.most > self.least:
+                wanted = f"{self.least} to {self.most} operands"
+            have = f"this one has {count}"
+            call.error("PTO116", f"{call.short_name} takes {wanted}, {have}")
+
+    def print(self, op: PyptoOp, printer: Printer) -> None:
+        values = call_group(op, self.name)
+        args = merge_literals(values, op.properties.get("literals"))
+        printer.print_string(" ")
+
+        def print_one(value: SSAValue | Attribute) -> None:
+            if isinstance(value, SSAValue):
+                printer.print_ssa_value(value)
+            else:
+                printer.print_string(format_literal(value))
+
+        printer.print_list(args, print_one)
+
+    def accept(self, call: Call, args: deque[Any], fields: Fields) -> None:
+        given: list[Any] = []
+        if self.name in fields:
+            given = list(fields.pop(self.name))
+        elif args and isinstance(args[0], list | tuple):
+            given = list(args.popleft())
+        else:
+            most = len(args) if self.most is None else self.most
+            while args and len(given) < most and _is_argument(args[0]):
+                given.append(args.popleft())
+        values: list[SSAValue] = []
+        for index, item in enumerate(given):
+            key = f"{self.name}.{index}"
+            if isinstance(item, int | float):
+                call.written.append((key, Number(item)))
+            elif isinstance(item, FloatAttr | IntegerAttr):
+                call.written.append((key, item))
+            else:
+                value = SSAValue.get(item)
+                call.written.append((key, value))
+                values.append(value)
+        call.operands[self.name] = tuple(values)
+        self._check_count(call)
+
+    def recall(self, op: PyptoOp, call: Call) -> None:
+        args = merge_literals(
+            op_group(call, self.name), call.properties.get("literals")
+        )
+        call.written.extend((f"{self.name}.{i}", arg) for i, arg in enumerate(args))
+        self._check_count(call)
+
+    def resolve(self, call: Call) -> None:
+        if all(isinstance(value, SSAValue) for _, value in call.written):
+            return
+        element = self._element(call)
+        entries: list[Attribute] = []
+        for index, (key, value) in enumerate(call.written):
+            if isinstance(value, SSAValue):
+                entries.append(UnitAttr())
+                continue
+            if isinstance(value, Number):
+                value = as_element(value, element, call.short_name)
+                call.written[index] = (key, value)
+            entries.append(value)
+        call.properties["literals"] = ArrayAttr(entries)
+
+    def _element(self, call: Call) -> Attribute:
+        scalar: Attribute | None = None
+        for _, value in call.written[self.like :]:
+            if isinstance(value, SSAValue):
+                if isinstance(value.type, ShapedType):
+                    return value.type.get_element_type()  # pyright: ignore
+                scalar = scalar or value.type
+        if scalar is None:
+            call.error(
+                "PTO116",
+                f"{call.short_name} needs an operand that is no literal",
+                rule="a literal takes its type from a tensor beside it",
+            )
+        return scalar
+
+    def typed(self, operands: Mapping[str, tuple[SSAValue, ...]]) -> list[SSAValue]:
+        return list(operands.get(self.name, ()))
+
+
+def _is_argument(item: Any) -> bool:
+    return isinstance(item, SSAValue | int | float | FloatAttr | IntegerAttr) or (
+        hasattr(item, "results")
+    )
+
+
+def call_group(op: PyptoOp, name: str) -> tuple[SSAValue, ...]:
+    """The SSA operands of a variadic field of an operation."""
+    return tuple(getattr(op, name))
+
+
+class Literal(Element):
+    """A number kept in a property: `full 0.0[%m]`. `infer` gives it its type."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def properties(self) -> tuple[str, ...]:
+        return (self.name,)
+
+    def parse(self, call: Call, parser: LocParser) -> None:
+        number = parse_number(parser)
+        assert number.span is not None
+        call.spans[self.name] = number.span
+        call.written.append((self.name, number))
+
+    def print(self, op: PyptoOp, printer: Printer) -> None:
+        printer.print_string(f" {format_literal(op.properties[self.name])}")
+
+    def accept(self, call: Call, args: deque[Any], fields: Fields) -> None:
+        value = take(self.name, args, fields)
+        if isinstance(value, int | float):
+            value = Number(value)
+        else:
+            call.properties[self.name] = value
+        call.written.append((self.name, value))
+
+    def recall(self, op: PyptoOp, call: Call) -> None:
+        call.written.append((self.name, op.properties[self.name]))
+
+
+class Comma(Element):
+    """A comma between two elements: `dim %x, 0`."""
+
+    def parse(self, call: Call, parser: LocParser) -> None:
+        parser.parse_punctuation(",")
+
+    def print(self, op: PyptoOp, printer: Printer) -> None:
+        printer.print_string(",")
+
+    def accept(self, call: Call, args: deque[Any], fields: Fields) -> None:
+        pass
+
+
+class Clause(Element):
+    """A keyword and what follows it: `scales %a, %b`."""
+
+    def __init__(
+        self, keyword: str, *elements: Element, optional: bool = False
+    ) -> None:
+        self.keyword = keyword
+        self.elements = elements
+        self.optional = optional
+
+    def properties(self) -> tuple[str, ...]:
+        return tuple(name for e in self.elements for name in e.properties())
+
+    def fields(self) -> tuple[str, ...]:
+        return tuple(name for e in self.elements for name in e.fields())
+
+    def parse(self, call: Call, parser: LocParser) -> None:
+        if parser.parse_optional_keyword(self.keyword) is None:
+            if self.optional:
+                return
+            self._missing(call, parser)
+        for element in self.elements:
+            element.parse(call, parser)
+
+    def _missing(self, call: Call, parser: LocParser) -> None:
+        token = parser.token
+        known = [token.span.text] if token.kind == MLIRTokenKind.BARE_IDENT else []
+        near = did_you_mean(self.keyword, known) if known else ""
+        error(
+            token.span if near else call.place,
+            "PTO142",
+            f"{call.short_name} needs '{self.keyword} ...'",
+            help=f"write {self.keyword}" if near else "",
+        )
+
+    def print(self, op: PyptoOp, printer: Printer) -> None:
+        if self.optional and not self.present(op):
+            return
+        printer.print_string(f" {self.keyword}")
+        for element in self.elements:
+            element.print(op, printer)
+
+    def present(self, op: PyptoOp) -> bool:
+        """Whether an operation has this clause."""
+        if any(name in op.properties for name in self.properties()):
+            return True
+        return any(_filled(getattr(op, name)) for name in self.fields())
+
+    def accept(self, call: Call, args: deque[Any], fields: Fields) -> None:
+        if self.optional and not self.wants(args, fields):
+            for name in (*self.properties(), *self.fields()):
+                fields.pop(name, None)
+            return
+        for element in self.elements:
+            element.accept(call, args, fields)
+
+    def wants(self, args: deque[Any], fields: Fields) -> bool:
+        return any(element.wants(args, fields) for element in self.elements)
+
+    def typed(self, operands: Mapping[str, tuple[SSAValue, ...]]) -> list[SSAValue]:
+        return [v for element in self.elements for v in element.typed(operands)]
+
+    def recall(self, op: PyptoOp, call: Call) -> None:
+        for element in self.elements:
+            element.recall(op, call)
+
+    def resolve(self, call: Call) -> None:
+        for element in self.elements:
+            element.resolve(call)
+
+
+def _filled(value: SSAValue | Iterable[SSAValue] | None) -> bool:
+    if value is None or isinstance(value, SSAValue):
+        return value is not None
+    return any(True for _ in value)

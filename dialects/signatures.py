@@ -1,0 +1,202 @@
+"""Names and rules of function arguments and results, stamped and checked when read.
+
+pypto.name     the name of an input or output; by default that in the source text,
+               result0, result1, .. for results. A result with an argument's name
+               *is* that argument, updated in place.
+pypto.dims     names for the `?` of an argument, in order; equal names are equal sizes
+pypto.default  the value of a scalar argument that is not given
+pypto.data     how random inputs are made;  pypto.tol  how results are compared
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DictionaryAttr,
+    FunctionType,
+    ShapedType,
+    StringAttr,
+)
+from xdsl.ir import Attribute, Operation, TypedAttribute
+
+from pyptoc.dialects.diagnostics import Note, did_you_mean, error, place_of
+from pyptoc.dialects.parsing import LocParser, has_error
+from pyptoc.dialects.subscripts import DYNAMIC, count
+
+ARGUMENT_KEYS = ("pypto.name", "pypto.dims", "pypto.data", "pypto.default")
+RESULT_KEYS = ("pypto.name", "pypto.dims", "pypto.tol")
+
+Settings = dict[str, Attribute]
+
+
+def check_function(op: Operation, parser: LocParser) -> None:
+    """Stamp `pypto.name` on every argument and result of a func.func; check the rest.
+
+    Raises CompileError at the argument, or at the function for a result.
+    """
+    type = op.properties["function_type"]
+    assert isinstance(type, FunctionType)
+    block = op.regions[0].blocks.first
+    if block is None:
+        return
+    arguments = _settings(op, "arg_attrs", len(type.inputs.data))
+    for index, (argument, settings) in enumerate(
+        zip(block.args, arguments, strict=True)
+    ):
+        written = parser.names.get(argument, "")
+        name = f"arg{index}" if written.isdecimal() or not written else written
+        _stamp(settings, name)
+        place, length = argument.location, len(written) + 1
+        _check_keys(place, length, f"%{written}", settings, ARGUMENT_KEYS)
+        _check_dims(place, length, f"%{written}", argument.type, settings)
+        _check_default(place, length, f"%{written}", argument.type, settings)
+    results = _settings(op, "res_attrs", len(type.outputs.data))
+    for index, settings in enumerate(results):
+        _stamp(settings, f"result{index}")
+        _check_keys(op.location, 1, f"result {index}", settings, RESULT_KEYS)
+    names = _check_names(op, arguments, results)
+    _check_in_place(op, type, names, results)
+    op.properties["arg_attrs"] = ArrayAttr(DictionaryAttr(one) for one in arguments)
+    op.properties["res_attrs"] = ArrayAttr(DictionaryAttr(one) for one in results)
+    _check_return(op, block.last_op, type.outputs.data)
+
+
+def _settings(op: Operation, field: str, number: int) -> list[Settings]:
+    found = op.properties.get(field)
+    if not isinstance(found, ArrayAttr):
+        return [{} for _ in range(number)]
+    items = cast("tuple[DictionaryAttr, ...]", found.data)
+    return [dict(item.data) for item in items]
+
+
+def _stamp(settings: Settings, name: str) -> None:
+    if "pypto.name" not in settings:
+        rest = dict(settings)
+        settings.clear()
+        settings["pypto.name"] = StringAttr(name)
+        settings.update(rest)
+
+
+def name_of(settings: Settings) -> str:
+    """The `pypto.name` of an argument or result."""
+    name = settings["pypto.name"]
+    return name.data if isinstance(name, StringAttr) else ""
+
+
+def _check_keys(
+    place: Attribute, length: int, what: str, settings: Settings, known: Sequence[str]
+) -> None:
+    if not isinstance(settings["pypto.name"], StringAttr):
+        error(place, "PTO161", f"pypto.name of {what} is a string", length=length)
+    for key in settings:
+        if key.startswith("pypto.") and key not in known:
+            error(
+                place,
+                "PTO143",
+                f"{what} has no attribute '{key}'",
+                length=length,
+                rule=f"it has {', '.join(known)}",
+                help=did_you_mean(key, known),
+            )
+
+
+def _check_dims(
+    place: Attribute, length: int, what: str, type: Attribute, settings: Settings
+) -> None:
+    dims = settings.get("pypto.dims")
+    if dims is None:
+        return
+    shape = type.get_shape() if isinstance(type, ShapedType) else ()
+    dynamic = sum(size == DYNAMIC for size in shape)
+    items = dims.data if isinstance(dims, ArrayAttr) else ()
+    if not isinstance(dims, ArrayAttr) or not all(
+        isinstance(item, StringAttr) for item in items
+    ):
+        error(place, "PTO163", f"pypto.dims of {what} is a list of strings")
+    if len(items) != dynamic:
+        error(
+            place,
+            "PTO163",
+            f"pypto.dims of {what} has {count(len(items), 'name')}, "
+            f"the type has {dynamic} ?",
+            length=length,
+            label=str(type),
+            rule="one name for each ?, in order",
+        )
+
+
+def _check_default(
+    place: Attribute, length: int, what: str, type: Attribute, settings: Settings
+) -> None:
+    default = settings.get("pypto.default")
+    if default is None:
+        return
+    given = default.get_type() if isinstance(default, TypedAttribute) else None
+    if given != type:
+        error(
+            place,
+            "PTO164",
+            f"pypto.default of {what} is {given or default}, the argument is {type}",
+            length=length,
+            help=f"write the type: pypto.default = 1.0 : {type}",
+        )
+
+
+def _check_names(
+    op: Operation, arguments: list[Settings], results: list[Settings]
+) -> list[str]:
+    names = [name_of(settings) for settings in arguments]
+    for what, found in (
+        ("arguments", names),
+        ("results", [name_of(settings) for settings in results]),
+    ):
+        twice = next((name for name in found if found.count(name) > 1), None)
+        if twice is not None:
+            error(op, "PTO161", f"two {what} have the name '{twice}'")
+    return names
+
+
+def _check_in_place(
+    op: Operation, type: FunctionType, names: list[str], results: list[Settings]
+) -> None:
+    """A result with an argument's name has its type."""
+    for settings, result in zip(results, type.outputs.data, strict=True):
+        name = name_of(settings)
+        if name not in names:
+            continue
+        argument = type.inputs.data[names.index(name)]
+        if argument != result:
+            error(
+                op,
+                "PTO162",
+                f"result '{name}' is {result}, the argument it updates is {argument}",
+                rule="a result with the name of an argument is that argument, in place",
+                help="give the result a name of its own with pypto.name",
+            )
+
+
+def _check_return(
+    op: Operation, last: Operation | None, types: Sequence[Attribute]
+) -> None:
+    if last is None or last.name != "func.return":
+        return
+    if any(has_error(value) for value in last.operands):
+        return
+    values = tuple(last.operands)
+    where = (Note(f"the function is declared at {place_of(op.location)}"),)
+    if len(values) != len(types):
+        have = count(len(values), "value")
+        message = f"{have} returned, the function has {count(len(types), 'result')}"
+        error(last, "PTO165", message, length=len("func.return"), notes=where)
+    for index, (value, type) in enumerate(zip(values, types, strict=True)):
+        if value.type != type:
+            error(
+                last,
+                "PTO165",
+                f"result {index} is {value.type}, the function declares {type}",
+                length=len("func.return"),
+                notes=where,
+            )

@@ -1,0 +1,271 @@
+"""Matrix products of the `tile` dialect: accumulate in l0c, on pipe m.
+
+tile.matmul %a, %b into %c [%m, 256, 64] accumulate %not_first
+tile.matmul_mx %a, %b, %sa, %sb into %c [%m, 256, 128]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar, Self
+
+from xdsl.dialects.builtin import (
+    Float8E4M3FNType,
+    Float8E5M2Type,
+    Float8E8M0FNUType,
+    Float32Type,
+    IntegerType,
+    UnitAttr,
+    i1,
+    i32,
+)
+from xdsl.ir import Attribute, SSAValue
+from xdsl.irdl import (
+    AttrSizedOperandSegments,
+    irdl_op_definition,
+    operand_def,
+    opt_operand_def,
+    opt_prop_def,
+    prop_def,
+    var_operand_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
+
+from pyptoc.dialects.assembly import (
+    INDEX,
+    INT_ARRAY,
+    UNIT,
+    Mixed,
+    join_mixed,
+    parse_mixed,
+    parse_optional_value,
+    parse_types,
+    parse_value,
+    print_mixed,
+    print_options,
+    print_types,
+    segments,
+    split_mixed,
+)
+from pyptoc.dialects.tile_types import (
+    BufType,
+    Instruction,
+    Pipe,
+    Space,
+    buffer_type,
+    check_extent,
+    check_space,
+)
+
+
+class _MatrixProduct(Instruction):
+    """`lhs [m, k] @ rhs [k, n]` into an accumulator [m, n], on pipe m.
+
+    `accumulate` adds to what is there: True, False, or an i1 value. With k = 0 and no
+    accumulation it writes zeros.
+    """
+
+    lhs = operand_def(BufType)
+    rhs = operand_def(BufType)
+    scales = var_operand_def(BufType)
+    dest = operand_def(BufType)
+    extent_operands = var_operand_def(INDEX)
+    condition = opt_operand_def(i1)
+    static_extents = prop_def(INT_ARRAY)
+    accumulating = opt_prop_def(UnitAttr)
+
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    SCALE_COUNT: ClassVar[int] = 0
+
+    @classmethod
+    def _make(
+        cls,
+        sources: Sequence[SSAValue],
+        dest: SSAValue,
+        extents: Sequence[Mixed],
+        accumulate: bool | SSAValue,
+    ) -> Self:
+        dynamic, static = split_mixed(extents)
+        condition = [] if isinstance(accumulate, bool) else [accumulate]
+        properties: dict[str, Attribute] = {
+            "static_extents": static,
+            "operandSegmentSizes": segments(
+                1, 1, len(sources) - 2, 1, len(dynamic), len(condition)
+            ),
+        }
+        if accumulate is True:
+            properties["accumulating"] = UNIT
+        return cls.create(
+            operands=[*sources, dest, *dynamic, *condition], properties=properties
+        )
+
+    @property
+    def pipe(self) -> Pipe:
+        return Pipe.M
+
+    @property
+    def extents(self) -> list[Mixed]:
+        """[m, n, k]"""
+        return join_mixed(self.static_extents, self.extent_operands)
+
+    @property
+    def accumulate(self) -> bool | SSAValue:
+        if self.accumulating is not None:
+            return True
+        return self.condition or False
+
+    @property
+    def sources(self) -> list[SSAValue]:
+        return [self.lhs, self.rhs, *self.scales]
+
+    def reads(self) -> list[SSAValue]:
+        sources = self.sources
+        return sources if self.accumulate is False else [*sources, self.dest]
+
+    def writes(self) -> list[SSAValue]:
+        return [self.dest]
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        sources = [parse_value(parser)]
+        for _ in range(1 + cls.SCALE_COUNT):
+            parser.parse_punctuation(",")
+            sources.append(parse_value(parser))
+        parser.parse_keyword("into")
+        dest = parse_value(parser)
+        extents = parse_mixed(parser)
+        accumulate: bool | SSAValue = False
+        if parser.parse_optional_keyword("accumulate") is not None:
+            accumulate = parse_optional_value(parser) or True
+        op = cls._make(sources, dest, extents, accumulate)
+        op.attributes = parser.parse_optional_attr_dict()
+        parse_types(parser, [*sources, dest])
+        return op
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_list(self.sources, printer.print_ssa_value)
+        printer.print_string(" into ")
+        printer.print_ssa_value(self.dest)
+        printer.print_string(" ")
+        print_mixed(printer, self.extents)
+        accumulate = self.accumulate
+        if accumulate is not False:
+            printer.print_string(" accumulate")
+        if isinstance(accumulate, SSAValue):
+            printer.print_string(" ")
+            printer.print_ssa_value(accumulate)
+        print_options(printer, self.attributes)
+        print_types(printer, [*self.sources, self.dest])
+
+    def verify_(self) -> None:
+        check_space("the left operand", self.lhs, Space.L0A)
+        check_space("the right operand", self.rhs, Space.L0B)
+        check_space("the accumulator", self.dest, Space.L0C)
+        if self.accumulating is not None and self.condition is not None:
+            raise VerifyException("accumulates both always and on a condition")
+        if len(self.scales) != self.SCALE_COUNT:
+            raise VerifyException(f"takes {self.SCALE_COUNT} scale buffers")
+        extents = self.extents
+        if len(extents) != 3:
+            raise VerifyException(f"takes 3 extents [m, n, k], got {len(extents)}")
+        m, n, k = extents
+        lhs, rhs = buffer_type(self.lhs), buffer_type(self.rhs)
+        dest = buffer_type(self.dest)
+        check_extent("m", m, min(lhs.rows, dest.rows))
+        check_extent("n", n, min(rhs.columns, dest.columns))
+        check_extent("k", k, min(lhs.columns, rhs.rows))
+        _check_product_types(lhs.element_type, rhs.element_type, dest.element_type)
+
+
+def _check_product_types(lhs: Attribute, rhs: Attribute, dest: Attribute) -> None:
+    integers = isinstance(lhs, IntegerType), isinstance(rhs, IntegerType)
+    if any(integers) and not all(integers):
+        raise VerifyException(f"multiplies {lhs} with {rhs}")
+    if all(integers):
+        if dest != i32:
+            raise VerifyException(f"integer products accumulate in i32, not {dest}")
+    elif not isinstance(dest, Float32Type):
+        raise VerifyException(f"float products accumulate in f32, not {dest}")
+    if lhs != rhs and not (_is_f8(lhs) and _is_f8(rhs)):
+        raise VerifyException(f"multiplies {lhs} with {rhs}")
+
+
+def _is_f8(element_type: Attribute) -> bool:
+    return isinstance(element_type, Float8E4M3FNType | Float8E5M2Type)
+
+
+@irdl_op_definition
+class MatmulOp(_MatrixProduct):
+    """A plain matrix product.
+
+    tile.matmul %a, %b into %c [%m, 256, 64] accumulate %not_first : ...
+    """
+
+    name = "tile.matmul"
+
+    @classmethod
+    def make(
+        cls,
+        lhs: SSAValue,
+        rhs: SSAValue,
+        dest: SSAValue,
+        extents: Sequence[Mixed],
+        accumulate: bool | SSAValue = False,
+    ) -> Self:
+        return cls._make([lhs, rhs], dest, extents, accumulate)
+
+
+@irdl_op_definition
+class MatmulMxOp(_MatrixProduct):
+    """A matrix product whose operands carry one scale for each 32 elements of k.
+
+    Scales come in pairs, one pair for each started 64 elements: `scale_a` holds
+    [m, 2 * kb], `scale_b` [n, 2 * kb], kb = ceil(k / 64).
+
+        tile.matmul_mx %a, %b, %sa, %sb into %c [%m, 256, 128] accumulate : ...
+    """
+
+    name = "tile.matmul_mx"
+    SCALE_COUNT: ClassVar[int] = 2
+
+    @classmethod
+    def make(
+        cls,
+        lhs: SSAValue,
+        rhs: SSAValue,
+        scale_lhs: SSAValue,
+        scale_rhs: SSAValue,
+        dest: SSAValue,
+        extents: Sequence[Mixed],
+        accumulate: bool | SSAValue = False,
+    ) -> Self:
+        return cls._make([lhs, rhs, scale_lhs, scale_rhs], dest, extents, accumulate)
+
+    @property
+    def scale_lhs(self) -> SSAValue:
+        return self.operands[2]
+
+    @property
+    def scale_rhs(self) -> SSAValue:
+        return self.operands[3]
+
+    def verify_(self) -> None:
+        super().verify_()
+        check_space("the left scales", self.scale_lhs, Space.SCALE_A)
+        check_space("the right scales", self.scale_rhs, Space.SCALE_B)
+        m, n, k = self.extents
+        for name, extent, value in (
+            ("m", m, self.scale_lhs),
+            ("n", n, self.scale_rhs),
+        ):
+            scales = buffer_type(value)
+            if not isinstance(scales.element_type, Float8E8M0FNUType):
+                raise VerifyException(
+                    f"scales are f8E8M0FNU, not {scales.element_type}"
+                )
+            check_extent(f"{name} of the scales", extent, scales.rows)
+            if isinstance(k, int):
+                check_extent("2 * ceil(k / 64)", 2 * -(-k // 64), scales.columns)

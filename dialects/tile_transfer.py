@@ -1,0 +1,451 @@
+"""Transfers: boxes between `gm` and the buffers of a core, and between its buffers.
+
+    tile.load %gm[%r, %k] [%m, 256] into %buf {dims = [0, 1]}     gm -> ub, l1   mte2
+    tile.store %buf [%m, %n] into %gm[%r, %c]                     ub -> gm       mte3
+                                                                  l0c -> gm      fix
+    tile.move %l1[%r, %c] [%m, %k] into %l0 {trans}               l1 -> l0       mte1
+
+Offsets are one for each dimension of the memref (or of the buffer), extents are
+[rows, columns] of the box.
+"""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Sequence
+from typing import Self
+
+from xdsl.dialects.builtin import StringAttr, UnitAttr
+from xdsl.ir import Attribute, SSAValue
+from xdsl.irdl import (
+    AttrSizedOperandSegments,
+    irdl_op_definition,
+    operand_def,
+    opt_prop_def,
+    prop_def,
+    var_operand_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
+
+from pyptoc.dialects.assembly import (
+    DYNAMIC,
+    INDEX,
+    INT_ARRAY,
+    UNIT,
+    Mixed,
+    int_array,
+    join_mixed,
+    parse_mixed,
+    parse_options,
+    parse_types,
+    parse_value,
+    print_mixed,
+    print_options,
+    print_types,
+    segments,
+    split_mixed,
+)
+from pyptoc.dialects.memory import check_combine, check_gm, memory_type
+from pyptoc.dialects.tile_types import (
+    BufType,
+    Instruction,
+    Pipe,
+    Space,
+    buffer_type,
+    check_extent,
+    check_space,
+)
+
+
+class TransferOp(Instruction, ABC):
+    """A box of `extents` elements at `mixed_offsets` of one of its two sides."""
+
+    source = operand_def()
+    offsets = var_operand_def(INDEX)
+    extent_operands = var_operand_def(INDEX)
+    dest = operand_def()
+    static_offsets = prop_def(INT_ARRAY)
+    static_extents = prop_def(INT_ARRAY)
+
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+
+    @classmethod
+    def _make(
+        cls,
+        source: SSAValue,
+        offsets: Sequence[Mixed],
+        extents: Sequence[Mixed],
+        dest: SSAValue,
+        properties: dict[str, Attribute],
+    ) -> Self:
+        dynamic_offsets, static_offsets = split_mixed(offsets)
+        dynamic_extents, static_extents = split_mixed(extents)
+        return cls.create(
+            operands=[source, *dynamic_offsets, *dynamic_extents, dest],
+            properties={
+                "static_offsets": static_offsets,
+                "static_extents": static_extents,
+                "operandSegmentSizes": segments(
+                    1, len(dynamic_offsets), len(dynamic_extents), 1
+                ),
+                **properties,
+            },
+        )
+
+    @property
+    def mixed_offsets(self) -> list[Mixed]:
+        return join_mixed(self.static_offsets, self.offsets)
+
+    @property
+    def extents(self) -> list[Mixed]:
+        """[rows, columns] of the box."""
+        return join_mixed(self.static_extents, self.extent_operands)
+
+    def reads(self) -> list[SSAValue]:
+        return [self.source]
+
+    def writes(self) -> list[SSAValue]:
+        return [self.dest]
+
+    def _check_counts(self, rank: int) -> None:
+        offsets, extents = self.static_offsets, self.static_extents
+        if len(offsets) != rank:
+            raise VerifyException(f"takes {rank} offsets, got {len(offsets)}")
+        if len(extents) != 2:
+            raise VerifyException(f"takes 2 extents, got {len(extents)}")
+
+    def _print_options(self, printer: Printer, *names: str) -> None:
+        options = {n: self.properties[n] for n in names if n in self.properties}
+        print_options(printer, {**options, **self.attributes})
+        print_types(printer, [self.source, self.dest])
+
+
+class _MemoryTransferOp(TransferOp, ABC):
+    """A transfer from or to a memref.
+
+    `dims` names the dimensions of the memref that are the rows and columns of the box,
+    -1 for none (extent 1). By default they are the last two; of a vector, its elements
+    are the columns. The box has extent 1 in all others.
+    """
+
+    dims = opt_prop_def(INT_ARRAY)
+
+    @property
+    def memory(self) -> SSAValue:
+        """The memref."""
+        raise NotImplementedError
+
+    @property
+    def buffer(self) -> SSAValue:
+        raise NotImplementedError
+
+    @property
+    def box_dims(self) -> tuple[int, int]:
+        """The memref dimensions of rows and columns, -1 for none."""
+        if self.dims is not None:
+            row, column = self.dims.get_values()
+            return row, column
+        rank = memory_type(self.memory).get_num_dims()
+        return rank - 2 if rank > 1 else -1, rank - 1
+
+    def _verify_memory(self) -> None:
+        memory, buffer = check_gm(self.memory.type), self.buffer.type
+        if not isinstance(buffer, BufType):
+            raise VerifyException(f"expected a buffer, got {buffer}")
+        shape = memory.get_shape()
+        self._check_counts(len(shape))
+        if self.dims is not None and len(self.dims) != 2:
+            raise VerifyException("dims takes 2 numbers")
+        box = self.box_dims
+        if any(not -1 <= d < len(shape) for d in box) or box[0] == box[1] != -1:
+            raise VerifyException(
+                f"dims {list(box)} are no dimensions of a rank-{len(shape)} memref"
+            )
+        extents = self.extents
+        for name, dim, extent, limit in zip(
+            ("rows", "columns"), box, extents, buffer.shape, strict=True
+        ):
+            if dim == -1 and extent != 1:
+                raise VerifyException(f"{name} have no dimension, so their extent is 1")
+            check_extent(f"the number of {name}", extent, limit)
+        for dim, (offset, size) in enumerate(
+            zip(self.mixed_offsets, shape, strict=True)
+        ):
+            if not isinstance(offset, int):
+                continue
+            if offset < 0:
+                raise VerifyException(f"offset {offset} is negative")
+            extent = extents[box.index(dim)] if dim in box else 1
+            if isinstance(extent, int) and size != DYNAMIC:
+                check_extent(f"the end in dimension {dim}", offset + extent, size)
+
+
+@irdl_op_definition
+class LoadOp(_MemoryTransferOp):
+    """Loads a box of memory into the top left corner of a ub or l1 buffer.
+
+    `{dims = [1, 0]}` loads it transposed.
+
+        tile.load %x[%r, 0] [%m, 256] into %b : memref<?x256xf32, "gm">, !tile.buf<..>
+    """
+
+    name = "tile.load"
+
+    @classmethod
+    def make(
+        cls,
+        source: SSAValue,
+        offsets: Sequence[Mixed],
+        extents: Sequence[Mixed],
+        dest: SSAValue,
+        dims: tuple[int, int] | None = None,
+    ) -> Self:
+        properties: dict[str, Attribute] = {}
+        if dims is not None:
+            properties["dims"] = int_array(dims)
+        return cls._make(source, offsets, extents, dest, properties)
+
+    @property
+    def pipe(self) -> Pipe:
+        return Pipe.MTE2
+
+    @property
+    def memory(self) -> SSAValue:
+        return self.source
+
+    @property
+    def buffer(self) -> SSAValue:
+        return self.dest
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        source = parse_value(parser)
+        offsets = parse_mixed(parser)
+        extents = parse_mixed(parser)
+        parser.parse_keyword("into")
+        dest = parse_value(parser)
+        properties, attributes = parse_options(parser, ("dims",))
+        op = cls._make(source, offsets, extents, dest, properties)
+        op.attributes = attributes
+        parse_types(parser, [source, dest])
+        return op
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_ssa_value(self.source)
+        print_mixed(printer, self.mixed_offsets)
+        printer.print_string(" ")
+        print_mixed(printer, self.extents)
+        printer.print_string(" into ")
+        printer.print_ssa_value(self.dest)
+        self._print_options(printer, "dims")
+
+    def verify_(self) -> None:
+        self._verify_memory()
+        check_space("the destination", self.dest, Space.UB, Space.L1)
+        memory = memory_type(self.source)
+        if memory.element_type != buffer_type(self.dest).element_type:
+            raise VerifyException(
+                f"loads {memory.element_type} into a buffer of "
+                f"{buffer_type(self.dest).element_type}"
+            )
+
+
+@irdl_op_definition
+class StoreOp(_MemoryTransferOp):
+    """Stores the top left corner of a ub or l0c buffer to memory.
+
+    From l0c it converts f32 or i32 to the memory's element type, rounded once to
+    nearest even. `combine` folds onto what is there: "add", "max" or "min".
+
+        tile.store %c [%m, 256] into %y[%r, %n] : !tile.buf<..>, memref<?x7168xbf16>
+    """
+
+    name = "tile.store"
+
+    combine = opt_prop_def(StringAttr)
+
+    @classmethod
+    def make(
+        cls,
+        source: SSAValue,
+        extents: Sequence[Mixed],
+        dest: SSAValue,
+        offsets: Sequence[Mixed],
+        dims: tuple[int, int] | None = None,
+        combine: str | None = None,
+    ) -> Self:
+        properties: dict[str, Attribute] = {}
+        if dims is not None:
+            properties["dims"] = int_array(dims)
+        if combine is not None:
+            properties["combine"] = StringAttr(combine)
+        return cls._make(source, offsets, extents, dest, properties)
+
+    @property
+    def pipe(self) -> Pipe:
+        in_l0c = buffer_type(self.source).space == Space.L0C
+        return Pipe.FIX if in_l0c else Pipe.MTE3
+
+    @property
+    def memory(self) -> SSAValue:
+        return self.dest
+
+    @property
+    def buffer(self) -> SSAValue:
+        return self.source
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        source = parse_value(parser)
+        extents = parse_mixed(parser)
+        parser.parse_keyword("into")
+        dest = parse_value(parser)
+        offsets = parse_mixed(parser)
+        properties, attributes = parse_options(parser, ("dims", "combine"))
+        op = cls._make(source, offsets, extents, dest, properties)
+        op.attributes = attributes
+        parse_types(parser, [source, dest])
+        return op
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_ssa_value(self.source)
+        printer.print_string(" ")
+        print_mixed(printer, self.extents)
+        printer.print_string(" into ")
+        printer.print_ssa_value(self.dest)
+        print_mixed(printer, self.mixed_offsets)
+        self._print_options(printer, "dims", "combine")
+
+    def verify_(self) -> None:
+        self._verify_memory()
+        check_space("the source", self.source, Space.UB, Space.L0C)
+        check_combine(self.combine)
+        memory = memory_type(self.dest)
+        buffer = buffer_type(self.source)
+        if buffer.space == Space.UB and memory.element_type != buffer.element_type:
+            raise VerifyException(
+                f"stores {buffer.element_type} to memory of {memory.element_type}"
+            )
+
+
+_LEVEL_0 = (Space.L0A, Space.L0B, Space.SCALE_A, Space.SCALE_B, Space.BIAS, Space.FB)
+
+
+@irdl_op_definition
+class MoveOp(TransferOp):
+    """Moves a box of an l1 buffer into the top left corner of a level-0 buffer.
+
+    Offsets and extents are those of the box in l1. `trans` reads it transposed: a box
+    [n, k] becomes [k, n]. `pairs` regroups MX scales of [kb, 2 * n] to [n, 2 * kb],
+    keeping the two scales of a pair side by side.
+
+        tile.move %a[0, %k] [%m, 64] into %l : !tile.buf<..l1>, !tile.buf<..l0a>
+    """
+
+    name = "tile.move"
+
+    trans = opt_prop_def(UnitAttr)
+    pairs = opt_prop_def(UnitAttr)
+
+    @classmethod
+    def make(
+        cls,
+        source: SSAValue,
+        offsets: Sequence[Mixed],
+        extents: Sequence[Mixed],
+        dest: SSAValue,
+        trans: bool = False,
+        pairs: bool = False,
+    ) -> Self:
+        properties: dict[str, Attribute] = {}
+        if trans:
+            properties["trans"] = UNIT
+        if pairs:
+            properties["pairs"] = UNIT
+        return cls._make(source, offsets, extents, dest, properties)
+
+    @property
+    def pipe(self) -> Pipe:
+        return Pipe.MTE1
+
+    @property
+    def is_transposed(self) -> bool:
+        return self.trans is not None
+
+    @property
+    def regroups_pairs(self) -> bool:
+        return self.pairs is not None
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        source = parse_value(parser)
+        offsets = parse_mixed(parser)
+        extents = parse_mixed(parser)
+        parser.parse_keyword("into")
+        dest = parse_value(parser)
+        properties, attributes = parse_options(parser, ("trans", "pairs"))
+        op = cls._make(source, offsets, extents, dest, properties)
+        op.attributes = attributes
+        parse_types(parser, [source, dest])
+        return op
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_ssa_value(self.source)
+        print_mixed(printer, self.mixed_offsets)
+        printer.print_string(" ")
+        print_mixed(printer, self.extents)
+        printer.print_string(" into ")
+        printer.print_ssa_value(self.dest)
+        self._print_options(printer, "trans", "pairs")
+
+    def verify_(self) -> None:
+        for value in (self.source, self.dest):
+            if not isinstance(value.type, BufType):
+                raise VerifyException(f"expected a buffer, got {value.type}")
+        check_space("the source", self.source, Space.L1)
+        check_space("the destination", self.dest, *_LEVEL_0)
+        self._check_counts(2)
+        source, dest = buffer_type(self.source), buffer_type(self.dest)
+        if source.element_type != dest.element_type:
+            raise VerifyException(
+                f"moves {source.element_type} into a buffer of {dest.element_type}"
+            )
+        if self.is_transposed and self.regroups_pairs:
+            raise VerifyException("trans and pairs exclude each other")
+        if self.regroups_pairs and dest.space not in (Space.SCALE_A, Space.SCALE_B):
+            raise VerifyException("pairs is for scale_a and scale_b")
+        self._verify_box(source, dest)
+
+    def _verify_box(self, source: BufType, dest: BufType) -> None:
+        rows, columns = self.extents
+        for name, offset, extent, limit in zip(
+            ("rows", "columns"),
+            self.mixed_offsets,
+            (rows, columns),
+            source.shape,
+            strict=True,
+        ):
+            check_extent(f"the offset of {name}", offset, limit)
+            if isinstance(offset, int) and isinstance(extent, int):
+                check_extent(f"the end of {name}", offset + extent, limit)
+        if self.is_transposed:
+            rows, columns = columns, rows
+        elif self.regroups_pairs:
+            rows, columns = _regrouped(rows, columns)
+        check_extent("the number of rows", rows, dest.rows)
+        check_extent("the number of columns", columns, dest.columns)
+
+
+def _regrouped(rows: Mixed, columns: Mixed) -> tuple[Mixed, Mixed]:
+    """[kb, 2 * n] as [n, 2 * kb], as far as it is static."""
+    if isinstance(columns, int) and columns % 2:
+        raise VerifyException(f"pairs need an even number of columns, got {columns}")
+    return (
+        columns // 2 if isinstance(columns, int) else columns,
+        2 * rows if isinstance(rows, int) else rows,
+    )

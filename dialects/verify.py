@@ -1,0 +1,179 @@
+"""Whether a module is well formed: everything that can be told without running it.
+
+On top of xDSL's own checks: each operand is defined before it is used and visible there
+(xDSL does not look), symbols resolve, launches fit their kernels, and flags are in
+balance. All findings are reported, each with the place of its operation; xDSL would
+stop at the first and print the whole module.
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr
+from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue
+from xdsl.traits import IsolatedFromAbove, NoTerminator
+from xdsl.utils.exceptions import VerifyException
+
+from pyptoc.dialects.diagnostics import (
+    MAX_ERRORS,
+    CompileError,
+    Diagnostic,
+    Note,
+    did_you_mean,
+)
+from pyptoc.dialects.parse_errors import limited
+
+OPERATION, DOMINANCE, SYMBOL, LAUNCH = "PTO170", "PTO171", "PTO172", "PTO173"
+
+
+def verify_module(module: ModuleOp) -> None:
+    """Raises a CompileError with all that is wrong, at most 20 findings and a count."""
+    verifier = _Verifier()
+    verifier.check(module)
+    verifier.symbols(module)
+    if not verifier.found:
+        verifier.flags(module)
+    if verifier.found:
+        raise CompileError(limited(verifier.found, MAX_ERRORS))
+
+
+class _Verifier:
+    """One walk over a module; what it finds is collected in `found`."""
+
+    def __init__(self) -> None:
+        self.found: list[Diagnostic] = []
+        self.visible: set[SSAValue] = set()
+        self.references: list[Operation] = []
+        """Operations that name a function or a kernel."""
+
+    def error(self, code: str, at: Operation, message: str, *notes: Note) -> None:
+        self.found.append(Diagnostic(code, message, at.location, notes=notes))
+
+    # -- operations and values
+
+    def check(self, op: Operation) -> None:
+        """The operation and all in it; its results become visible."""
+        for number, operand in enumerate(op.operands):
+            if operand not in self.visible:
+                self._undefined(op, number, operand)
+        try:
+            op.verify(verify_nested_ops=False)
+        except CompileError as failure:
+            self.found.extend(failure.diagnostics)
+        except VerifyException as failure:
+            self.error(OPERATION, op, f"{op.name}: {_reason(failure)}")
+        if "callee" in op.properties:
+            self.references.append(op)
+        if op.regions:
+            self._check_regions(op)
+        self.visible.update(op.results)
+
+    def _check_regions(self, op: Operation) -> None:
+        outside = self.visible
+        if op.has_trait(IsolatedFromAbove):
+            self.visible = set()
+        for region in op.regions:
+            self._check_region(op, region)
+        self.visible = outside
+
+    def _check_region(self, op: Operation, region: Region) -> None:
+        blocks = list(region.blocks)
+        if len(blocks) > 1:
+            self.error(
+                OPERATION,
+                op,
+                f"{op.name} has a region of {len(blocks)} blocks",
+                Note("control flow is structured: scf.for, scf.if"),
+            )
+            return
+        for block in blocks:
+            if block.first_op is None and not op.has_trait(NoTerminator):
+                self.error(OPERATION, op, f"{op.name}: its body lacks a terminator")
+            self._check_block(block)
+
+    def _check_block(self, block: Block) -> None:
+        self.visible.update(block.args)
+        for op in block.ops:
+            self.check(op)
+        self.visible.difference_update(block.args)
+        for op in block.ops:
+            self.visible.difference_update(op.results)
+
+    def _undefined(self, op: Operation, number: int, operand: SSAValue) -> None:
+        name = f"%{operand.name_hint}" if operand.name_hint else f"operand {number}"
+        notes: list[Note] = []
+        if isinstance(operand, OpResult):
+            owner = operand.op
+            notes.append(Note(f"it is the result of {owner.name}", owner.location))
+        elif isinstance(operand, BlockArgument):
+            notes.append(Note("it is an argument of a body that this is not in"))
+        self.error(
+            DOMINANCE, op, f"{op.name} uses {name} where it is not defined", *notes
+        )
+
+    # -- symbols
+
+    def symbols(self, module: ModuleOp) -> None:
+        """Names are unique, and references resolve to what fits them."""
+        table: dict[str, Operation] = {}
+        for op in module.ops:
+            name = _symbol(op)
+            if name is None:
+                continue
+            if name in table:
+                note = Note("the other one", table[name].location)
+                self.error(SYMBOL, op, f"@{name} is defined twice", note)
+            table.setdefault(name, op)
+        for op in self.references:
+            self._reference(op, table)
+
+    def _reference(self, op: Operation, table: dict[str, Operation]) -> None:
+        callee = op.properties["callee"]
+        if not isinstance(callee, SymbolRefAttr):
+            return
+        name = callee.string_value()
+        target = table.get(name)
+        wanted = {"npu.launch": "npu.kernel", "func.call": "func.func"}.get(op.name)
+        if target is None:
+            same = [n for n, other in table.items() if other.name == wanted]
+            notes = [Note(hint)] if (hint := did_you_mean(name, same, "@")) else []
+            self.error(SYMBOL, op, f"there is no @{name}", *notes)
+        elif wanted is not None and target.name != wanted:
+            message = f"{op.name} needs a {wanted}, @{name} is a {target.name}"
+            self.error(SYMBOL, op, message)
+        elif op.name == "npu.launch":
+            self._launch(op, target)
+
+    def _launch(self, op: Operation, target: Operation) -> None:
+        from pyptoc.dialects.npu_kernel import KernelOp, LaunchOp
+
+        assert isinstance(op, LaunchOp)
+        assert isinstance(target, KernelOp)
+        try:
+            op.verify_against(target)
+        except VerifyException as failure:
+            note = Note("the kernel", target.location)
+            self.error(LAUNCH, op, _reason(failure), note)
+
+    # -- flags
+
+    def flags(self, module: ModuleOp) -> None:
+        """Flags of each kernel; only for modules that have any."""
+        kernels = [op for op in module.ops if op.name == "npu.kernel"]
+        if not kernels:
+            return
+        from pyptoc.dialects.verify_flags import check_flags
+
+        for kernel in kernels:
+            for block in kernel.regions[0].blocks:
+                self.found.extend(check_flags(block))
+
+
+def _symbol(op: Operation) -> str | None:
+    attribute = op.properties.get("sym_name")
+    return getattr(attribute, "data", None)
+
+
+def _reason(failure: VerifyException) -> str:
+    """The message without xDSL's frame around it, on one line."""
+    text = str(failure).removeprefix("Operation does not verify: ")
+    return " ".join(text.split())

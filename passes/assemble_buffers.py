@@ -1,0 +1,255 @@
+"""
+Tensors become memory: `memref`s in global memory, written in place, with explicit waits.
+
+    func.func @f(%a: tensor<?x64xf32>) -> tensor<?x64xf32> {
+      %y0 = pypto.empty[%m, 64]
+      %y = npu.tasks (%i) in (..) outs(%o = %y0) on vector {
+        %t = pypto.view %a[..] ; ... ; npu.assemble %u into %o[..] }
+      return %y }
+    ->
+    func.func @f(%a: memref<?x64xf32, "gm">) -> memref<?x64xf32, "gm"> {
+      %y = npu.alloc[%m, 64] {policy = "carried"}
+      %t = npu.tasks (%i) in (..) buffers(%a, %y) after(..) accesses(..) on vector {
+        %t = npu.load %a[..] ; ... ; npu.store %u into %y[..] }
+      return %y }
+
+Assembles and views go straight to their buffers and no copy is made: partition has put
+a `pypto.clone` wherever value semantics needs one. Loops carry memrefs as pointers. A
+workspace inside a loop is `carried`: each trip has its own, all live until the end.
+`accesses.py` and `waits.py` draw how accesses and waits are found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from xdsl.dialects import func, scf
+from xdsl.dialects.builtin import FunctionType, MemRefType, ModuleOp, TensorType
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from pyptoc.dialects.context import PyptocContext
+from pyptoc.dialects.diagnostics import error
+from pyptoc.dialects.npu import (
+    GM,
+    AllocOp,
+    AssembleOp,
+    LoadOp,
+    ReadOp,
+    ReshapeOp,
+    StoreOp,
+    TasksOp,
+)
+from pyptoc.dialects.pypto import scalars
+from pyptoc.dialects.pypto import shape as tensor
+from pyptoc.passes.base import PyptocPass
+from pyptoc.passes.builder import Builder
+from pyptoc.passes.cleanup import erase_dead
+from pyptoc.passes.shapes import Shapes
+from pyptoc.passes.structured import element_type, enclosing
+from pyptoc.passes.task_builder import Roots
+from pyptoc.passes.task_form import replace_op
+from pyptoc.passes.waits import WaitDeriver
+from pyptoc.passes.windows import window_of
+
+POLICY = "carried"
+
+
+@dataclass(frozen=True)
+class AssembleBuffersPass(PyptocPass):
+    """Bring a function into memory form and derive accesses, events and waits."""
+
+    name = "assemble-buffers"
+    summary: ClassVar[str] = "turn tensors into memory, derive accesses and waits"
+
+    def run(self, ctx: PyptocContext, module: ModuleOp) -> None:
+        for function in list(module.walk()):
+            if isinstance(function, func.FuncOp):
+                MemoryForm(function).run()
+                erase_dead(function)
+                WaitDeriver(function, Shapes(), Roots(function)).run()
+                erase_dead(function)
+
+
+def memory_type(type_: Attribute) -> Attribute:
+    """The memref of a tensor type; other types as they are."""
+    if not isinstance(type_, TensorType):
+        return type_
+    return MemRefType(type_.element_type, type_.get_shape(), memory_space=GM)
+
+
+@dataclass
+class MemoryForm:
+    """Rewrites one function from tensor values to memrefs."""
+
+    function: func.FuncOp
+    shapes: Shapes = field(default_factory=Shapes)
+    roots: Roots = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.roots = Roots(self.function)
+
+    def run(self) -> None:
+        """Convert the signature, then every op, blocks outermost first."""
+        self._resolve_reads()
+        self._signature()
+        self._block(self.function.body.block)
+
+    def _resolve_reads(self) -> None:
+        """Reads through views become reads of the tensor behind them."""
+        shapes, roots = self.shapes, self.roots
+        for op in list(self.function.walk()):
+            if not isinstance(op, scalars.ReadOp) or enclosing(op, TasksOp):
+                continue
+            window = window_of(op.source, shapes)
+            offsets = list(window.offsets)
+            for axis, offset in enumerate(op.mixed_offsets):
+                dim = window.dims[axis]
+                offsets[dim] = offsets[dim] + shapes.mixed(offset)
+            build = Builder.before(op)
+            mixed = [build.index_or_int(roots.concrete(offset)) for offset in offsets]
+            type_ = op.results[0].type
+            new = scalars.ReadOp.make(window.base, mixed, result_type=type_)
+            new.location = op.location
+            replace_op(op, new)
+
+    def _signature(self) -> None:
+        type_ = self.function.function_type
+        inputs = [memory_type(one) for one in type_.inputs.data]
+        outputs = [memory_type(one) for one in type_.outputs.data]
+        self.function.properties["function_type"] = FunctionType.from_lists(
+            inputs, outputs
+        )
+        for argument, new in zip(self.function.args, inputs, strict=True):
+            retype(argument, new)
+
+    def _block(self, block: Block) -> None:
+        for op in list(block.ops):
+            convert = _CONVERSIONS.get(type(op))
+            if convert is not None:
+                convert(self, op)
+            elif any(isinstance(r.type, TensorType) for r in op.results):
+                if not isinstance(op, tensor.ViewOp):
+                    unsupported(op)
+
+    def alloc(self, op: tensor.EmptyOp) -> None:
+        sizes = sizes_for(op.results[0], op.mixed_sizes, Builder.before(op))
+        new = AllocOp.make(sizes, element_type(op.results[0]), POLICY)
+        new.location = op.location
+        replace_op(op, new)
+
+    def reshape(self, op: tensor.ReshapeOp) -> None:
+        build = Builder.before(op)
+        dims = map(self.roots.concrete, self.shapes.dims(op.results[0]))
+        given = [build.index_or_int(dim) for dim in dims]
+        new = ReshapeOp.make(op.source, sizes_for(op.results[0], given, build))
+        new.location = op.location
+        replace_op(op, new)
+
+    def read(self, op: scalars.ReadOp) -> None:
+        new = ReadOp.make(
+            op.source, op.mixed_offsets, result_type=op.results[0].type
+        )
+        new.location = op.location
+        replace_op(op, new)
+
+    def loop(self, op: scf.ForOp) -> None:
+        for argument, initial in zip(op.body.block.args[1:], op.iter_args, strict=True):
+            retype(argument, initial.type)
+        for result, initial in zip(op.results, op.iter_args, strict=True):
+            retype(result, initial.type)
+        self._block(op.body.block)
+
+    def branch(self, op: scf.IfOp) -> None:
+        for result in op.results:
+            retype(result, memory_type(result.type))
+        for region in op.regions:
+            for block in region.blocks:
+                self._block(block)
+
+    def tasks(self, op: TasksOp) -> None:
+        """Destinations disappear; views load, assembles store."""
+        destinations = list(op.outs)
+        for argument, memory in zip(op.out_args, destinations, strict=True):
+            argument.replace_all_uses_with(memory)
+        for argument in reversed(op.out_args):
+            op.block.erase_arg(argument)
+        for inner in list(op.body.walk()):
+            if isinstance(inner, tensor.ViewOp):
+                replace_op(inner, load_of(inner))
+            elif isinstance(inner, AssembleOp):
+                replace_op(inner, store_of(inner))
+        for result, memory in zip(op.results, destinations, strict=True):
+            result.replace_all_uses_with(memory)
+        new = TasksOp.make(
+            op.grid,
+            op.unit.data,
+            seq=op.ordered_axes,
+            body=op.detach_region(op.body),
+            attributes=dict(op.attributes),
+            location=op.location,
+        )
+        block = op.parent
+        assert block is not None
+        block.insert_op_before(new, op)
+        op.detach()
+        op.erase()
+
+
+def sizes_for(
+    value: SSAValue, sizes: Sequence[int | SSAValue], build: Builder
+) -> list[int | SSAValue]:
+    """`sizes` as numbers exactly where the type of `value` is static."""
+    assert isinstance(value.type, TensorType)
+    return [
+        static if static >= 0 else build.constant(size) if isinstance(size, int) else size
+        for static, size in zip(value.type.get_shape(), sizes, strict=True)
+    ]
+
+
+def retype(value: SSAValue, type_: Attribute) -> None:
+    """Give an existing value another type."""
+    value._type = memory_type(type_)  # pyright: ignore[reportPrivateUsage]
+
+
+def load_of(view: tensor.ViewOp) -> LoadOp:
+    """The load that a view of memory is."""
+    return LoadOp.create(
+        operands=list(view.operands),
+        result_types=[view.results[0].type],
+        properties=dict(view.properties),
+        attributes=dict(view.attributes),
+        location=view.location,
+    )
+
+
+def store_of(assemble: AssembleOp) -> StoreOp:
+    """The store that an assemble into memory is."""
+    return StoreOp.create(
+        operands=list(assemble.operands),
+        properties=dict(assemble.properties),
+        attributes=dict(assemble.attributes),
+        location=assemble.location,
+    )
+
+
+def unsupported(op: Operation) -> None:
+    """PTO190 for an op that no task computes yet."""
+    error(
+        op,
+        "PTO190",
+        f"'{op.name}' is not lowered yet",
+        rule="assemble-buffers can place only tensors that tasks compute",
+        help="`--run --compile-to=tensor` interprets the program as it is",
+    )
+
+
+_CONVERSIONS: dict[type[Operation], Callable[[MemoryForm, Operation], None]] = {
+    tensor.EmptyOp: MemoryForm.alloc,
+    tensor.ReshapeOp: MemoryForm.reshape,
+    scalars.ReadOp: MemoryForm.read,
+    scf.ForOp: MemoryForm.loop,
+    scf.IfOp: MemoryForm.branch,
+    TasksOp: MemoryForm.tasks,
+}  # pyright: ignore[reportAssignmentType]

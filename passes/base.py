@@ -1,0 +1,36 @@
+"""
+What every pass has in common.
+
+A pass is a frozen dataclass (its fields are its options), changes only what its name
+says, and leaves IR that verifies and computes the same result.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar, cast
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from pyptoc.dialects.context import PyptocContext
+
+
+@dataclass(frozen=True)
+class PyptocPass(ModulePass):
+    """A pass of the pipeline; `run` gets the context that carries the machine."""
+
+    summary: ClassVar[str]
+    """One line for `--list-passes`."""
+
+    reorders_float_sums: ClassVar[bool] = False
+    """Whether float results may change by the order of a sum (see `--check-each`)."""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        self.run(cast(PyptocContext, ctx), op)
+
+    @abstractmethod
+    def run(self, ctx: PyptocContext, module: ModuleOp) -> None:
+        """Rewrite `module` in place; raise `CompileError` on bad input."""

@@ -1,0 +1,196 @@
+"""
+Where a pass emits new operations, and with which location, tag and provenance.
+
+    build = Builder.before(op, stamp={"npu.from": StringAttr("softmax")})
+    m = build.index(Expr.sym(ub) - Expr.sym(lb))     # one pypto.index, or `ub` itself
+    y = build.emit(MulOp.make(x, 2.0))[0]
+
+Every emitted op takes the location of the op that the builder was made for and, if
+it has none of that name itself, the attributes of `stamp`. New integer constants are
+shared within a block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from xdsl.dialects.arith import ConstantOp
+from xdsl.dialects.builtin import IndexType, IntegerAttr, LocationAttr, UnitAttr
+from xdsl.dialects.scf import ForOp, YieldOp
+from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
+from xdsl.rewriter import InsertPoint
+
+from pyptoc.dialects.expr import Compare, Expr
+from pyptoc.dialects.pypto.scalars import AssertOp, DimOp, IndexOp
+from pyptoc.passes.shapes import DimKey
+
+INDEX = IndexType()
+"""The one `index` type: shared, because building an attribute costs microseconds."""
+
+
+@dataclass
+class Builder:
+    """An insertion point that stamps what is emitted there."""
+
+    point: InsertPoint
+    location: LocationAttr
+    stamp: Mapping[str, Attribute] = field(default_factory=dict[str, Attribute])
+    _constants: dict[tuple[Block, int], SSAValue] = field(
+        default_factory=dict[tuple[Block, int], SSAValue], repr=False
+    )
+
+    @classmethod
+    def before(
+        cls, op: Operation, stamp: Mapping[str, Attribute] | None = None
+    ) -> Builder:
+        """A builder that inserts before `op`, with its location."""
+        return cls(InsertPoint.before(op), op.location, stamp or {})
+
+    @classmethod
+    def after(
+        cls, op: Operation, stamp: Mapping[str, Attribute] | None = None
+    ) -> Builder:
+        """A builder that inserts after `op`, with its location."""
+        return cls(InsertPoint.after(op), op.location, stamp or {})
+
+    def at_end(self, block: Block) -> Builder:
+        """The same stamps, at the end of `block`."""
+        return replace(self, point=InsertPoint.at_end(block))
+
+    def at_start(self, block: Block) -> Builder:
+        """The same stamps, at the start of `block`."""
+        fresh: dict[tuple[Block, int], SSAValue] = {}
+        return replace(self, point=InsertPoint.at_start(block), _constants=fresh)
+
+    def emit(
+        self, op: Operation, *, names: Sequence[str | None] = ()
+    ) -> Sequence[OpResult]:
+        """Insert `op`, stamped; its results, named after `names`."""
+        op.location = self.location
+        for key, value in self.stamp.items():
+            op.attributes.setdefault(key, value)
+        for result, name in zip(op.results, names):
+            result.name_hint = name
+        self._insert(op)
+        return op.results
+
+    def _insert(self, op: Operation) -> None:
+        block, before = self.point.block, self.point.insert_before
+        if before is None:
+            block.add_op(op)
+        else:
+            block.insert_op_before(op, before)
+
+    def value(self, op: Operation, name: str | None = None) -> OpResult:
+        """Insert `op` and return its only result."""
+        results = self.emit(op, names=(name,))
+        assert len(results) == 1
+        return results[0]
+
+    def constant(self, number: int) -> SSAValue:
+        """`number` as an `index` value; one constant a number and block."""
+        key = (self.point.block, number)
+        found = self._constants.get(key)
+        if found is not None:
+            return found
+        op = ConstantOp.create(
+            result_types=[INDEX], properties={"value": IntegerAttr(number, INDEX)}
+        )
+        op.location = self.location
+        if number >= 0:
+            op.results[0].name_hint = f"c{number}"
+        self._insert(op)
+        self._constants[key] = op.results[0]
+        return op.results[0]
+
+    def index(self, expr: Expr | int, name: str | None = None) -> SSAValue:
+        """
+        `expr`, whose symbols are `index` values or `DimKey`s, as one value.
+
+        A constant becomes `arith.constant`, a lone value itself, a lone `DimKey` a
+        `pypto.dim`, anything else one `pypto.index` over those.
+        """
+        if isinstance(expr, int):
+            return self.constant(expr)
+        if expr.is_const:
+            return self.constant(expr.value)
+        symbols = expr.symbols()
+        if len(symbols) == 1 and expr == Expr.sym(symbols[0]):
+            return self._root(symbols[0])
+        return self._arithmetic(expr, name)
+
+    def compare(self, comparison: Compare, name: str | None = None) -> SSAValue:
+        """`comparison` of two expressions over `index` values, as an `i1`."""
+        return self._arithmetic(comparison, name)
+
+    def require(
+        self, comparison: Compare, message: str, args: Sequence[Expr], code: str
+    ) -> None:
+        """A `pypto.assert` of `comparison`; `{0}`, ... in `message` show `args`."""
+        condition = self._over_values(comparison)
+        assert isinstance(condition, Compare)
+        shown = [self.index(arg) for arg in args]
+        self.emit(AssertOp.make(condition, message, shown, code=code))
+
+    def index_or_int(self, expr: Expr | int) -> SSAValue | int:
+        """`expr` as an entry of a mixed list: an `int` where it is constant."""
+        if isinstance(expr, int):
+            return expr
+        return expr.value if expr.is_const else self.index(expr)
+
+    def loop(
+        self,
+        lower: Expr | int,
+        upper: Expr | int,
+        step: Expr | int,
+        carried: Sequence[SSAValue] = (),
+        *,
+        parallel: bool = False,
+        name: str | None = None,
+    ) -> tuple[ForOp, Builder]:
+        """
+        An `scf.for` that carries `carried`, and a builder at the end of its body.
+
+        The body's arguments are the loop index and one value for each entry of
+        `carried`; the caller closes the body with `yield_`.
+        """
+        bounds = [self.index(bound) for bound in (lower, upper, step)]
+        body = Block(arg_types=[INDEX, *(value.type for value in carried)])
+        body.args[0].name_hint = name
+        for argument, value in zip(body.args[1:], carried):
+            argument.name_hint = value.name_hint
+        for argument in body.args:
+            argument.location = self.location
+        op = ForOp.create(
+            operands=[*bounds, *carried],
+            result_types=[value.type for value in carried],
+            regions=[Region(body)],
+        )
+        if parallel:
+            op.attributes["npu.parallel"] = UnitAttr()
+        names = [value.name_hint for value in carried]
+        self.emit(op, names=names)
+        return op, self.at_end(body)
+
+    def yield_(self, *values: SSAValue) -> None:
+        """Close an scf body with the values that it hands on."""
+        op = YieldOp.create(operands=values)
+        op.location = self.location
+        self.point.block.add_op(op)
+
+    def _arithmetic(self, expr: Expr | Compare, name: str | None) -> SSAValue:
+        """One `pypto.index`; dimensions among the symbols become values first."""
+        return self.value(IndexOp.of(self._over_values(expr)), name)
+
+    def _over_values(self, expr: Expr | Compare) -> Expr | Compare:
+        """`expr` with a value in the place of each dimension."""
+        dims = [key for key in expr.symbols() if isinstance(key, DimKey)]
+        return expr.subs({key: Expr.sym(self._root(key)) for key in dims})
+
+    def _root(self, key: Hashable) -> SSAValue:
+        """The value that a symbol stands for; `pypto.dim` for a dimension."""
+        if isinstance(key, DimKey):
+            return self.value(DimOp.make(key.value, key.axis))
+        assert isinstance(key, SSAValue), f"not an SSA value: {key}"
+        return key

@@ -1,0 +1,108 @@
+"""
+Composites become base ops: elementwise, reductions, views, matmuls.
+
+    %q, %d = pypto.quantize %x axis -1 to i8 {tag = "quant"}
+        : tensor<?x64xf32> -> (tensor<?x64xi8>, tensor<?x1xf32>)
+
+becomes
+
+    %0 = pypto.abs %x {tag = "quant", npu.from = "quantize"} : ...
+    %1 = pypto.amax %0 axis -1 {keepdim, tag = "quant", npu.from = "quantize"} : ...
+    %2 = pypto.div 127.0, %1 {...}
+    %d = pypto.div 1.0, %2 {...}
+    ...
+    %q = pypto.cast %4 to i8 mode rint {...}
+
+The steps are those of the definition (docs/language.md), in f32, in the same order as
+in the reference interpreter: results agree to the last bit. Each new op carries the
+location and the tag of the composite and its name in `npu.from`, and its tile where it
+has the composite's shape.
+
+Reductions are brought to one form: f16 and bf16 sums accumulate in f32, and a reduction
+over the last axis keeps that axis with size 1 (`pypto.reshape` drops it). Reductions
+over other axes keep their form. One function a composite, in the `decompose_*` files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
+
+from pyptoc.dialects.context import PyptocContext
+from pyptoc.dialects.pypto.composite import (
+    DequantizeOp,
+    LayerNormOp,
+    OnlineSoftmaxOp,
+    QuantizeOp,
+    RmsNormOp,
+    SoftmaxOp,
+    SwigluOp,
+)
+from pyptoc.dialects.pypto.matmul import GroupedMatmulOp
+from pyptoc.dialects.pypto.reduce import (
+    AmaxOp,
+    AminOp,
+    LogsumexpOp,
+    MeanOp,
+    ProdOp,
+    SumOp,
+    VarOp,
+)
+from pyptoc.dialects.pypto.unary import GeluOp, SigmoidOp, SiluOp
+from pyptoc.passes.base import PyptocPass
+from pyptoc.passes.decompose_activation import gelu, sigmoid, silu, swiglu
+from pyptoc.passes.decompose_grouped import grouped_matmul
+from pyptoc.passes.decompose_normal import (
+    layer_norm,
+    online_softmax,
+    rms_norm,
+    softmax,
+)
+from pyptoc.passes.decompose_quant import dequantize, quantize
+from pyptoc.passes.decompose_reduce import logsumexp, mean, reduction, var
+from pyptoc.passes.shapes import Shapes
+
+DECOMPOSITIONS: dict[type[Operation], Callable[[Any, Shapes], None]] = {
+    SoftmaxOp: softmax,
+    OnlineSoftmaxOp: online_softmax,
+    RmsNormOp: rms_norm,
+    LayerNormOp: layer_norm,
+    SigmoidOp: sigmoid,
+    SiluOp: silu,
+    GeluOp: gelu,
+    SwigluOp: swiglu,
+    QuantizeOp: quantize,
+    DequantizeOp: dequantize,
+    GroupedMatmulOp: grouped_matmul,
+    MeanOp: mean,
+    VarOp: var,
+    LogsumexpOp: logsumexp,
+    SumOp: reduction,
+    ProdOp: reduction,
+    AmaxOp: reduction,
+    AminOp: reduction,
+}
+"""Op class to the function that replaces such an op by base ops."""
+
+
+@dataclass(frozen=True)
+class DecomposePass(PyptocPass):
+    """Composites to base ops, in the steps of their definition."""
+
+    name = "decompose"
+    summary = "composites (softmax, norms, quantize, grouped_matmul, ...) to base ops"
+
+    def run(self, ctx: PyptocContext, module: ModuleOp) -> None:
+        for function in module.ops:
+            if not isinstance(function, FuncOp):
+                continue
+            shapes = Shapes()
+            for op in list(function.walk()):
+                replace = DECOMPOSITIONS.get(type(op))
+                if replace is not None:
+                    replace(op, shapes)

@@ -1,0 +1,130 @@
+"""
+The groups that `partition` forms, as later passes see them.
+
+A group is a set of ops of one block that will share a task: on the ops themselves it
+is written as `npu.group` (its number) and `npu.unit`. A vector group has a *domain*,
+the space its tasks divide: leading dimensions, rows and columns. All values of the
+group have the domain's leading and row sizes; their last size is the domain's columns
+or 1 (a *row value*, such as a row's maximum).
+
+    %m = pypto.amax %x axis -1 {keepdim}     domain of the group (M, N)
+    %d = pypto.sub %x, %m                    %m is a row value, %d a full value
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from xdsl.dialects.builtin import IntegerAttr, StringAttr, i64
+from xdsl.ir import Block, Operation, SSAValue
+
+from pyptoc.dialects.expr import Expr
+from pyptoc.dialects.pypto.shape import AssembleOp
+from pyptoc.passes.shapes import Dims, Shapes
+from pyptoc.passes.structured import is_one, is_reduction, iteration_dims
+
+GROUP = "npu.group"
+UNIT = "npu.unit"
+
+
+@dataclass
+class Group:
+    """Ops of one block, in block order, that share a task on one unit."""
+
+    number: int
+    unit: str
+    ops: list[Operation] = field(default_factory=list[Operation])
+
+    @property
+    def outputs(self) -> list[SSAValue]:
+        """The results that ops outside the group use, in order."""
+        members = set(self.ops)
+        return [
+            result
+            for op in self.ops
+            for result in op.results
+            if any(use.operation not in members for use in result.uses)
+        ]
+
+    @property
+    def inputs(self) -> list[SSAValue]:
+        """The values from outside the group that its ops use, each once."""
+        inside = {result for op in self.ops for result in op.results}
+        found = (operand for op in self.ops for operand in op.operands)
+        return [v for v in dict.fromkeys(found) if v not in inside]
+
+    @property
+    def tag(self) -> str:
+        """The first tag among the ops, else what the first one came from."""
+        for key in ("tag", "npu.from"):
+            for op in self.ops:
+                name = op.attributes.get(key)
+                if isinstance(name, StringAttr):
+                    return name.data
+        return self.ops[0].name.partition(".")[2]
+
+    def mark(self) -> None:
+        """Write the group onto its ops."""
+        number, unit = IntegerAttr(self.number, i64), StringAttr(self.unit)
+        for op in self.ops:
+            op.attributes[GROUP] = number
+            op.attributes[UNIT] = unit
+
+
+def groups_in(block: Block) -> list[Group]:
+    """The groups of a block, in the order of their first ops."""
+    found: dict[int, Group] = {}
+    for op in block.ops:
+        number = op.attributes.get(GROUP)
+        unit = op.attributes.get(UNIT)
+        if isinstance(number, IntegerAttr) and isinstance(unit, StringAttr):
+            key = number.value.data
+            found.setdefault(key, Group(key, unit.data)).ops.append(op)
+    return list(found.values())
+
+
+@dataclass(frozen=True)
+class Domain:
+    """The space that a vector group's tasks divide; rank 1 has no rows."""
+
+    leading: Dims
+    rows: Expr | None
+    columns: Expr
+    whole_rows: bool
+    """Whether a task must own whole rows: something folds or outlives a row."""
+
+    @property
+    def rank(self) -> int:
+        return len(self.leading) + (self.rows is not None) + 1
+
+
+def domain_of(ops: Sequence[Operation], shapes: Shapes) -> Domain | None:
+    """The common domain of vector ops; None where there is none."""
+    spaces = [iteration_dims(op, shapes) for op in ops]
+    spaces = [space or (Expr.const(1),) for space in spaces]
+    outer = spaces[0][:-1]
+    if any(space[:-1] != outer for space in spaces):
+        return None
+    wide = {space[-1] for space in spaces if not is_one(space, -1)}
+    if len(wide) > 1:
+        return None
+    columns = next(iter(wide), Expr.const(1))
+    narrow_results = bool(wide) and any(
+        is_one(shapes.dims(result) or (columns,), -1)
+        for op in ops
+        if not isinstance(op, AssembleOp)
+        for result in op.results
+    )
+    narrow_stores = bool(wide) and any(
+        is_one(shapes.dims(op.source), -1) for op in ops if isinstance(op, AssembleOp)
+    )
+    whole = narrow_results or narrow_stores or any(is_reduction(op) for op in ops)
+    return Domain(
+        outer[:-1], outer[-1] if outer else None, columns, whole or has_scan(ops)
+    )
+
+
+def has_scan(ops: Sequence[Operation]) -> bool:
+    """Whether an op orders the elements of a row."""
+    return any(op.name == "pypto.cumsum" for op in ops)

@@ -1,0 +1,217 @@
+"""
+Give every group the tile that its tasks will have (`npu.tile` on its ops).
+
+A tile the user wrote is checked against the machine and kept (clamped to the tensor);
+the nearest one counts: on the op, on a loop around it, on the function, on the module.
+Without one, a legal tile is chosen.
+
+    %y = pypto.matmul %a, %b {npu.group = 0, tile = #pypto.cube<.., split_k>}
+    ->
+    %y = pypto.matmul %a, %b {npu.group = 0,
+             npu.tile = #pypto.cube<m = [16, 16], .., split_k = 2>, tile = ..}
+
+A bare `split_k` becomes a factor of at least 2 wherever K holds more than one L1 step.
+Vector groups get `#pypto.vec<rows, columns>`, no larger than a given tile: where whole
+rows do not fit UB, the tile pass visits them in phases of `columns`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+
+from pyptoc.dialects.context import PyptocContext
+from pyptoc.dialects.diagnostics import error
+from pyptoc.dialects.expr import Expr
+from pyptoc.dialects.pypto.attrs import CubeTileAttr, TilesAttr, VecTileAttr
+from pyptoc.dialects.pypto.matmul import MatmulOp, ScaledMmOp
+from pyptoc.dialects.pypto.tiles import check_cube_tile
+from pyptoc.passes import cube_tiles
+from pyptoc.passes.base import PyptocPass
+from pyptoc.passes.cube_tiles import Contraction, CubeTile
+from pyptoc.passes.groups import Group, domain_of, groups_in
+from pyptoc.passes.matmul_shape import matmul_shape
+from pyptoc.passes.partition import blocks_of
+from pyptoc.passes.shapes import Shapes
+from pyptoc.passes.structured import element_type
+from pyptoc.passes.tile_settings import TILE, nearest_tile
+from pyptoc.passes.vector_tiles import VectorChooser
+from pyptoc.runtime.machine import Machine
+
+
+
+@dataclass(frozen=True)
+class InferTilesPass(PyptocPass):
+    """Check the given tiles, choose the others."""
+
+    name = "infer-tiles"
+    summary: ClassVar[str] = "check the tiles that were given and choose the others"
+
+    def run(self, ctx: PyptocContext, module: ModuleOp) -> None:
+        for function in module.walk():
+            if isinstance(function, func.FuncOp):
+                shapes = Shapes()
+                for block in blocks_of(function):
+                    for group in groups_in(block):
+                        TileInference(ctx, group, shapes).run()
+
+
+@dataclass(frozen=True)
+class TileInference:
+    """Decides the tile of one group."""
+
+    context: PyptocContext
+    group: Group
+    shapes: Shapes
+
+    @property
+    def machine(self) -> Machine:
+        return self.context.machine
+
+    def run(self) -> None:
+        """Attach `npu.tile` to each op of the group."""
+        cube = self.group.unit == "cube"
+        tile = self._cube() if cube else self._vector()
+        for op in self.group.ops:
+            op.attributes[TILE] = tile
+
+    def _cube(self) -> CubeTileAttr:
+        op = self.group.ops[0]
+        assert isinstance(op, MatmulOp | ScaledMmOp)
+        contraction = contraction_of(op, self.shapes)
+        attribute = nearest_tile(op, CubeTileAttr, lambda tiles: tiles.cube)
+        if attribute is None:
+            return cube_tiles.choose(contraction, self.machine).attribute()
+        check_cube_tile(attribute, op)
+        tile = CubeTile.of(attribute).clamped(contraction)
+        cube_tiles.check_fits(tile, contraction, self.machine, op)
+        self._remark_single(tile, contraction, op)
+        factor = self._split(CubeTile.of(attribute), tile, op, contraction)
+        return replace(tile, split=factor).attribute()
+
+    def _remark_single(self, tile: CubeTile, c: Contraction, op: Operation) -> None:
+        for need in cube_tiles.needs(tile, c):
+            if need.space != "l0c" and (
+                2 * need.bytes > self.machine.space(need.space).bytes
+            ):
+                self.context.remark(
+                    op,
+                    f"the tile fits {need.space.upper()} only once: no double "
+                    f"buffering ({need.bytes} B of "
+                    f"{self.machine.space(need.space).bytes})",
+                )
+
+    def _split(
+        self, given: CubeTile, tile: CubeTile, op: Operation, c: Contraction
+    ) -> int:
+        """The split factor of K: as given, or enough tasks to occupy the cores."""
+        asked = given.split
+        if asked in (0, 1):
+            return 1
+        self._check_split(op)
+        steps = None if c.k is None else -(-max(c.k, 1) // tile.k1)
+        if asked > 1:
+            return asked if steps is None else min(asked, steps)
+        if steps == 1:
+            return 1
+        tasks = 1
+        for size, step in ((c.m, tile.m1), (c.n, tile.n1)):
+            tasks *= 1 if size is None else -(-size // step)
+        wanted = max(2, self.machine.cube_cores // max(tasks, 1))
+        return wanted if steps is None else min(wanted, steps)
+
+    def _check_split(self, op: Operation) -> None:
+        name = str(element_type(op.results[0]))
+        if name not in ("f32", "i32"):
+            error(
+                op,
+                "PTO212",
+                f"split_k with a result of {name}",
+                rule="partial sums over K are added in f32 or i32: the result of a "
+                "matmul with split_k is f32 or i32",
+                help=f"leave out `to {name}` and cast the result in an op of its own, "
+                "or leave out split_k",
+            )
+
+    def _vector(self) -> VecTileAttr:
+        domain = domain_of(self.group.ops, self.shapes)
+        assert domain is not None
+        chooser = VectorChooser(self.group, domain, self.shapes, self.machine)
+        given = self._given_vector(domain.rank)
+        tile = chooser.choose(given)
+        if tile is None:
+            self._no_vector_tile(chooser)
+        return VecTileAttr([tile.rows, tile.columns])
+
+    def _given_vector(self, rank: int) -> tuple[int, ...] | None:
+        """The nearest vector tile, aligned with the trailing dimensions."""
+        for op in self.group.ops:
+            own = op.attributes.get("tile")
+            if isinstance(own, VecTileAttr):
+                if len(own.sizes) > rank:
+                    self._surplus(op, own, rank)
+                return own.sizes
+        first = self.group.ops[0]
+        default = nearest_tile(first, VecTileAttr, vec_default)
+        return None if default is None else default.sizes[-rank:]
+
+    def _surplus(self, op: Operation, tile: VecTileAttr, rank: int) -> None:
+        error(
+            op,
+            "PTO213",
+            f"a vector tile of {len(tile.sizes)} sizes on an op of rank {rank}",
+            rule="a vec tile aligns with the trailing dimensions of the result",
+            help=f"#pypto.vec<{', '.join(map(str, tile.sizes[-rank:]))}>",
+        )
+
+    def _no_vector_tile(self, chooser: VectorChooser) -> None:
+        op = self.group.ops[0]
+        unit = chooser.column_unit
+        capacity = self.machine.space("ub").bytes
+        need = chooser.peak(1, unit, phased=False)
+        scan = next((o for o in self.group.ops if o.name == "pypto.cumsum"), None)
+        if scan is not None:
+            error(
+                scan,
+                "PTO214",
+                "cumsum over a row that does not fit UB is not lowered yet",
+                rule=f"a scanned row must be static and fit UB ({capacity} B)",
+                help="scan a shorter axis, or cut the row with pypto.for and carry "
+                "the running sum",
+            )
+        error(
+            op,
+            "PTO211",
+            f"no vector tile fits UB of {self.machine.name}",
+            rule=f"what is live at once fits UB, {capacity} B",
+            here=f"{len(self.group.ops)} ops keep {need} B live with one row of "
+            f"{unit} columns",
+            help="store an intermediate value (pypto.clone) to cut the group",
+        )
+
+
+def vec_default(tiles: TilesAttr) -> VecTileAttr | None:
+    """The default vector tile as an attribute."""
+    return None if tiles.vec is None else VecTileAttr(tiles.vec)
+
+
+def contraction_of(op: MatmulOp | ScaledMmOp, shapes: Shapes) -> Contraction:
+    """The sizes and types of a matmul that its tile depends on."""
+    shape = matmul_shape(op, shapes)
+
+    def known(size: Expr) -> int | None:
+        return size.value if size.is_const else None
+
+    return Contraction(
+        element_type(op.lhs),
+        element_type(op.rhs),
+        known(shape.m),
+        known(shape.n),
+        known(shape.k),
+        isinstance(op, ScaledMmOp),
+        op.a_trans is not None,
+    )

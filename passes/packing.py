@@ -1,0 +1,160 @@
+"""
+Packing buffers into a memory: dynamic storage allocation.
+
+Each request has a size, and a list of others with which it may not share a byte. We want
+addresses below a capacity. First-fit in a good order of requests nearly always finds
+them; the optimum is first-fit in *some* order (that of its addresses), so what is left is
+a search over orders:
+
+1. several fixed orders: by size, by size x number of conflicts, as given;
+2. the best of them, improved: whatever sticks out at the top goes to the front;
+3. a bounded depth-first search over orders of ascending addresses.
+
+The search stops as soon as the result fits, since a lower one is worth nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+IMPROVEMENTS = 30
+"""Rounds of step 2."""
+
+SEARCH_STEPS = 20_000
+"""Placements that step 3 may try: about 30 ms."""
+
+
+@dataclass(frozen=True)
+class Packing:
+    """One address for each request, and the end of the highest one."""
+
+    addresses: tuple[int, ...]
+    height: int
+
+
+def pack(
+    sizes: Sequence[int],
+    conflicts: Sequence[Sequence[int]],
+    capacity: int,
+    lower_bound: int = 0,
+) -> Packing:
+    """
+    Addresses for requests of these sizes, below `capacity` if that can be found.
+
+    `conflicts[i]` lists the requests that may not share a byte with i; the relation is
+    symmetric. `lower_bound` is a height that no packing can undercut, if one is known.
+    Sizes are multiples of the alignment, so that all addresses are too.
+    """
+    target = max(capacity, lower_bound)
+    best: Packing | None = None
+    everything = range(len(sizes))
+    for order in (
+        sorted(everything, key=lambda i: (-sizes[i], -len(conflicts[i]), i)),
+        sorted(everything, key=lambda i: (-sizes[i] * (1 + len(conflicts[i])), i)),
+        list(everything),
+    ):
+        found = _first_fit(order, sizes, conflicts)
+        if best is None or found.height < best.height:
+            best = found
+        if best.height <= target:
+            return best
+        improved = _improve(order, found, sizes, conflicts, target)
+        if improved.height < best.height:
+            best = improved
+        if best.height <= target:
+            return best
+    assert best is not None
+    if lower_bound <= capacity:
+        search = _Search(sizes, conflicts, capacity)
+        return search.run() or best
+    return best
+
+
+def _first_fit(
+    order: Sequence[int], sizes: Sequence[int], conflicts: Sequence[Sequence[int]]
+) -> Packing:
+    addresses = [-1] * len(sizes)
+    height = 0
+    for i in order:
+        addresses[i] = _lowest(i, addresses, sizes, conflicts)
+        height = max(height, addresses[i] + sizes[i])
+    return Packing(tuple(addresses), height)
+
+
+def _lowest(
+    i: int,
+    addresses: Sequence[int],
+    sizes: Sequence[int],
+    conflicts: Sequence[Sequence[int]],
+) -> int:
+    """The lowest address where i meets none of those placed (address -1: not yet)."""
+    taken = sorted((addresses[j], sizes[j]) for j in conflicts[i] if addresses[j] >= 0)
+    address = 0
+    for start, size in taken:
+        if start - address >= sizes[i]:
+            break
+        address = max(address, start + size)
+    return address
+
+
+def _improve(
+    order: Sequence[int],
+    found: Packing,
+    sizes: Sequence[int],
+    conflicts: Sequence[Sequence[int]],
+    target: int,
+) -> Packing:
+    order = list(order)
+    best = found
+    for _ in range(IMPROVEMENTS):
+        top = [i for i in order if found.addresses[i] + sizes[i] == found.height]
+        rest = [i for i in order if found.addresses[i] + sizes[i] != found.height]
+        order = top + rest
+        found = _first_fit(order, sizes, conflicts)
+        if found.height < best.height:
+            best = found
+        if best.height <= target:
+            break
+    return best
+
+
+class _Search:
+    """Depth-first over orders in which addresses ascend, pruned at the capacity."""
+
+    def __init__(
+        self, sizes: Sequence[int], conflicts: Sequence[Sequence[int]], capacity: int
+    ) -> None:
+        self.sizes = sizes
+        self.conflicts = conflicts
+        self.capacity = capacity
+        self.addresses = [-1] * len(sizes)
+        self.steps = SEARCH_STEPS
+        self.by_size = sorted(range(len(sizes)), key=lambda i: -sizes[i])
+
+    def run(self) -> Packing | None:
+        if len(self.sizes) > 200 or not self._place(len(self.sizes), (-1, -1)):
+            return None
+        ends = (a + s for a, s in zip(self.addresses, self.sizes, strict=True))
+        return Packing(tuple(self.addresses), max(ends))
+
+    def _place(self, left: int, last: tuple[int, int]) -> bool:
+        if left == 0:
+            return True
+        choices: list[tuple[int, int]] = []
+        for i in self.by_size:
+            if self.addresses[i] < 0:
+                address = _lowest(i, self.addresses, self.sizes, self.conflicts)
+                if address + self.sizes[i] > self.capacity:
+                    return False  # It only gets worse as others are placed.
+                choices.append((address, i))
+        for address, i in choices:
+            self.steps -= 1
+            if self.steps < 0:
+                return False
+            if (address, i) > last:
+                self.addresses[i] = address
+                if self._place(left - 1, (address, i)):
+                    return True
+                self.addresses[i] = -1
+        return False

@@ -1,0 +1,253 @@
+"""
+Decide which ops share a task, and on which unit.
+
+Every op that computes gets a group (`npu.group`) and a unit (`npu.unit`); the ops of a
+group become adjacent. A matmul is a cube group of its own, with the assemble that
+stores its result. Vector ops join the groups of their producers as long as all have
+one domain of rows and columns (see `groups.py`) and nothing outside the group stands
+between two of its ops.
+
+    %y = pypto.matmul %a, %b
+    %e = pypto.exp %y
+    %s = pypto.sum %e axis -1 {keepdim}
+    ->
+    %y = pypto.matmul %a, %b              {npu.group = 0, npu.unit = "cube"}
+    %e = pypto.exp %y                     {npu.group = 1, npu.unit = "vector"}
+    %s = pypto.sum %e axis -1 {keepdim,    npu.group = 1, npu.unit = "vector"}
+
+Cube and vector groups meet in global memory. Views, reshapes, reads and index
+arithmetic belong to no group: consumers look through them. First, copies are made
+where value semantics needs them (`ownership.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, OpResult
+
+from pyptoc.dialects.context import PyptocContext
+from pyptoc.dialects.pypto.attrs import CubeTileAttr
+from pyptoc.dialects.pypto.scalars import AssertOp
+from pyptoc.dialects.pypto.shape import AssembleOp, FullOp
+from pyptoc.passes.base import PyptocPass
+from pyptoc.passes.groups import Group, domain_of
+from pyptoc.passes.matmul_shape import matmul_shape
+from pyptoc.passes.ownership import Ownership
+from pyptoc.passes.shapes import Shapes
+from pyptoc.passes.structured import unit_of
+from pyptoc.passes.tile_settings import nearest_tile
+
+
+@dataclass(frozen=True)
+class PartitionPass(PyptocPass):
+    """Group ops that will share a task and give each group its unit."""
+
+    name = "partition"
+    summary: ClassVar[str] = "group the ops that share a task, on cube or vector cores"
+
+    def run(self, ctx: PyptocContext, module: ModuleOp) -> None:
+        for function in module.walk():
+            if not isinstance(function, func.FuncOp):
+                continue
+            Ownership(ctx, function).run()
+            shapes, number = Shapes(), 0
+            for block in blocks_of(function):
+                grouping = Grouping(block, shapes)
+                for group in grouping.run():
+                    group.number, number = number, number + 1
+                    group.mark()
+
+
+def blocks_of(function: func.FuncOp) -> list[Block]:
+    """All blocks of a function, outer ones first."""
+    return [
+        block
+        for op in function.walk()
+        for region in op.regions
+        for block in region.blocks
+    ]
+
+
+@dataclass
+class Grouping:
+    """Groups the ops of one block and makes each group's ops adjacent."""
+
+    block: Block
+    shapes: Shapes
+    group_of: dict[Operation, Group] = field(default_factory=dict[Operation, Group])
+
+    def __post_init__(self) -> None:
+        self.ops = list(self.block.ops)
+        self.producers = {op: self._producers(op) for op in self.ops}
+
+    def run(self) -> list[Group]:
+        """The groups, in block order; the block is reordered to keep each together."""
+        for op in self.ops:
+            unit = unit_of(op)
+            if unit == "cube":
+                self._assign(Group(0, "cube", [op]))
+            elif unit == "vector" and not is_free_leaf(op):
+                self._place(op)
+        self._make_adjacent()
+        return list({id(g): g for op in self.block.ops if (g := self._group(op))}.values())
+
+    def _group(self, op: Operation) -> Group | None:
+        return self.group_of.get(op)
+
+    def _assign(self, group: Group) -> None:
+        for op in group.ops:
+            self.group_of[op] = group
+
+    def _place(self, op: Operation) -> None:
+        neighbours = self._neighbours(op)
+        for chosen in (neighbours, *([one] for one in reversed(neighbours))):
+            merged = self._merge(op, chosen)
+            if chosen and merged is not None:
+                self._assign(merged)
+                return
+        self._assign(Group(0, "vector", [op]))
+
+    def _neighbours(self, op: Operation) -> list[Group]:
+        """The groups that `op` could join: those of the producers it reads."""
+        if isinstance(op, AssembleOp):
+            source = op.source
+            if not isinstance(source, OpResult) or not source.has_one_use():
+                return []
+            group = self._group(source.op)
+            if group is None or may_split(group.ops[0], self.shapes):
+                return []
+            return [group]
+        found = [self._group(producer) for producer in self.producers[op]]
+        unique = {id(group): group for group in found if group is not None}
+        return [group for group in unique.values() if group.unit == "vector"]
+
+    def _merge(self, op: Operation, groups: Sequence[Group]) -> Group | None:
+        members = {member for group in groups for member in group.ops} | {op}
+        ops = [member for member in self.ops if member in members]
+        unit = groups[0].unit if groups else "vector"
+        if isinstance(op, AssembleOp) and self._stores_into(op, members):
+            return None
+        if unit == "vector" and domain_of(ops, self.shapes) is None:
+            return None
+        if unit == "cube" and len(ops) > 2:
+            return None
+        return Group(0, unit, ops) if self._is_convex(members) else None
+
+    def _stores_into(self, op: AssembleOp, members: set[Operation]) -> bool:
+        """Whether the destination itself is made inside the group."""
+        return isinstance(op.dest, OpResult) and op.dest.op in members
+
+    def _is_convex(self, members: set[Operation]) -> bool:
+        """Whether no path leaves `members` and comes back (an assert is a fence)."""
+        tainted: set[Operation] = set()
+        fenced = False
+        for op in self.ops:
+            if op in members:
+                if fenced or not tainted.isdisjoint(self.producers[op]):
+                    return False
+                continue
+            producers = self.producers[op]
+            if fenced or any(p in members or p in tainted for p in producers):
+                tainted.add(op)
+                fenced = fenced or has_effect(op)
+        return True
+
+    def _producers(self, op: Operation) -> list[Operation]:
+        """The ops of this block whose results `op`, or an op inside it, uses."""
+        found: dict[Operation, None] = {}
+        for inner in op.walk():
+            for operand in inner.operands:
+                if isinstance(operand, OpResult) and operand.op.parent is self.block:
+                    found[operand.op] = None
+        return list(found)
+
+    def _make_adjacent(self) -> None:
+        """Reorder: a group's ops follow each other, everything else keeps its order."""
+        order: list[Operation] = []
+        done: set[Operation] = set()
+        fences: list[Operation] = []
+        fence_before: dict[Operation, int] = {}
+        for op in self.ops:
+            fence_before[op] = len(fences)
+            if has_effect(op):
+                fences.append(op)
+
+        def visit(op: Operation) -> None:
+            stack = [op]
+            while stack:
+                top = stack[-1]
+                group = self._group(top)
+                unit = group.ops if group is not None else [top]
+                if top in done:
+                    stack.pop()
+                    continue
+                missing = [
+                    needed
+                    for member in unit
+                    for needed in self._needs(member, fences, fence_before)
+                    if needed not in done and needed not in unit
+                ]
+                if missing:
+                    stack.extend(reversed(missing))
+                    continue
+                order.extend(unit)
+                done.update(unit)
+                stack.pop()
+
+        for op in self.ops:
+            visit(op)
+        if order != self.ops:
+            reorder(self.block, order)
+
+    def _needs(
+        self,
+        op: Operation,
+        fences: Sequence[Operation],
+        fence_before: dict[Operation, int],
+    ) -> Iterable[Operation]:
+        yield from self.producers[op]
+        if fence_before[op]:
+            yield fences[fence_before[op] - 1]
+
+
+def may_split(op: Operation, shapes: Shapes) -> bool:
+    """Whether split-k may cut this matmul: its parts need a destination of their own."""
+    if unit_of(op) != "cube":
+        return False
+    tile = nearest_tile(op, CubeTileAttr, lambda tiles: tiles.cube)
+    if tile is None or tile.split_k in (0, 1):
+        return False
+    k = matmul_shape(op, shapes).k
+    return not k.is_const or k.value > min(tile.k[1:])
+
+
+def reorder(block: Block, order: Sequence[Operation]) -> None:
+    """Put the ops of `block` into `order`."""
+    for op in order:
+        op.detach()
+    block.add_ops(order)
+
+
+def has_effect(op: Operation) -> bool:
+    """Whether `op`, or an op inside it, may stop the program (a failed assert)."""
+    return op.name in ("func.return", "scf.yield") or any(
+        isinstance(inner, AssertOp) for inner in op.walk()
+    )
+
+
+def is_free_leaf(op: Operation) -> bool:
+    """A `full` that only vector ops read: each of them makes its own tile of it."""
+    return isinstance(op, FullOp) and all(
+        unit_of(use.operation) == "vector" and not is_destination(use)
+        for use in op.results[0].uses
+    )
+
+
+def is_destination(use) -> bool:
+    """Whether a use is the destination of an assemble."""
+    return isinstance(use.operation, AssembleOp) and use.index == 1

@@ -1,0 +1,219 @@
+"""
+Addresses for every buffer of every kernel, by liveness.
+
+    %a = tile.alloc {slots = 2} : !tile.buf<16x256xf32, ub>
+    %b = tile.alloc : !tile.buf<16x256xf32, ub>
+
+becomes
+
+    %a = tile.alloc {addr = 0, slots = 2} : !tile.buf<16x256xf32, ub>
+    %b = tile.alloc {addr = 32768} : !tile.buf<16x256xf32, ub>
+
+Buffers whose lifetimes overlap never share a byte. Others share only as far as they
+must, because what shares bytes has to be ordered: first nobody shares; if that is too
+much, buffers that one and the same pipe works on (it is in order anyway); then all that
+liveness allows. If even that does not fit, slots are given up one at a time, the
+largest buffer first, with a remark: correct, but transfers no longer overlap with work
+on that buffer. What then still does not fit is an error (PTO211) that lists what is
+live at once and says which tile to shrink. Addresses that are already there are
+planned anew.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import groupby
+from typing import ClassVar
+
+from xdsl.dialects.builtin import ModuleOp
+
+from pyptoc.dialects.context import PyptocContext
+from pyptoc.dialects.diagnostics import Note, error
+from pyptoc.dialects.npu import KernelOp, kernels_of
+from pyptoc.dialects.tile import AllocOp, Instruction
+from pyptoc.passes.base import PyptocPass
+from pyptoc.passes.liveness import Lifetime, lifetimes
+from pyptoc.passes.packing import Packing, pack
+from pyptoc.passes.slots import can_lower_slots, lower_slots
+from pyptoc.runtime.machine import Machine, Space
+
+_TILE_OF_SPACE = {"ub": "vec"}
+_FRACTAL_SPACES = ("l1", "l0a", "l0b", "l0c", "scale_a", "scale_b")
+
+
+@dataclass(frozen=True)
+class PlanMemoryPass(PyptocPass):
+    """Give every buffer an address, by liveness, within each memory space."""
+
+    name = "plan-memory"
+    summary: ClassVar[str] = "addresses by liveness; fewer slots where memory is tight"
+
+    def run(self, ctx: PyptocContext, module: ModuleOp) -> None:
+        for kernel in kernels_of(module).values():
+            by_space: dict[str, list[Lifetime]] = {}
+            for life in lifetimes(kernel):
+                by_space.setdefault(life.alloc.type.space.value, []).append(life)
+            for space, lives in by_space.items():
+                _plan_space(ctx, kernel, ctx.machine.space(space), lives)
+
+
+def _plan_space(
+    ctx: PyptocContext, kernel: KernelOp, space: Space, lives: list[Lifetime]
+) -> None:
+    packing = _place(space, lives)
+    while packing is None:
+        life = _slots_to_lower(lives)
+        if life is None:
+            _over_capacity(ctx.machine, kernel, space, lives)
+        slots = life.alloc.slot_count - 1
+        lower_slots(life.alloc, life.slot_ops, slots)
+        ctx.remark(
+            life.alloc,
+            f"{_name(life)} in @{kernel.sym_name.data} keeps {slots} of {slots + 1} "
+            f"slots, so that {space.name} fits",
+        )
+        packing = _place(space, lives)
+    for life, address in zip(lives, packing.addresses, strict=True):
+        life.alloc.set_address(address)
+
+
+def _slots_to_lower(lives: list[Lifetime]) -> Lifetime | None:
+    """The buffer that gains most by one slot less, of those alive at the worst place."""
+    peak = _most_alive(lives)
+    able = [life for life in peak if can_lower_slots(life)]
+    size = {life: life.alloc.total_bytes // life.alloc.slot_count for life in able}
+    return max(able, key=lambda life: size[life], default=None)
+
+
+def _place(space: Space, lives: list[Lifetime]) -> Packing | None:
+    """Addresses below the capacity, sharing no more than that takes."""
+    sizes = [_rounded(life.alloc.total_bytes, space.align) for life in lives]
+    if sum(sizes) <= space.bytes:
+        return _side_by_side(sizes)
+    alive = sum(_rounded(life.alloc.total_bytes, space.align) for life in _most_alive(lives))
+    if alive > space.bytes:
+        return None
+    together = _overlapping(lives)
+    for conflicts in (_also_across_pipes(lives, together), together):
+        packing = pack(sizes, conflicts, space.bytes, alive)
+        if packing.height <= space.bytes:
+            return packing
+    return None
+
+
+def _side_by_side(sizes: list[int]) -> Packing:
+    addresses: list[int] = []
+    end = 0
+    for size in sizes:
+        addresses.append(end)
+        end += size
+    return Packing(tuple(addresses), end)
+
+
+def _rounded(size: int, align: int) -> int:
+    return -(-size // align) * align
+
+
+def _overlapping(lives: list[Lifetime]) -> list[list[int]]:
+    """For each buffer, those that are alive together with it at some position."""
+    conflicts: list[list[int]] = [[] for _ in lives]
+    open_now: list[int] = []
+    for i in sorted(range(len(lives)), key=lambda i: lives[i].start):
+        open_now = [j for j in open_now if lives[j].end >= lives[i].start]
+        for j in open_now:
+            conflicts[i].append(j)
+            conflicts[j].append(i)
+        open_now.append(i)
+    return conflicts
+
+
+def _also_across_pipes(
+    lives: list[Lifetime], together: list[list[int]]
+) -> list[list[int]]:
+    """As `together`, and buffers of different pipes do not share either."""
+    alone = [next(iter(x.pipes)) if len(x.pipes) == 1 else None for x in lives]
+    everything = range(len(lives))
+    return [
+        [
+            j
+            for j in everything
+            if j != i and (alone[i] is None or alone[i] != alone[j] or j in near)
+        ]
+        for i, near in ((i, set(together[i])) for i in everything)
+    ]
+
+
+def _most_alive(lives: list[Lifetime]) -> list[Lifetime]:
+    """The buffers that are alive at the position where they take most bytes."""
+    edges: list[tuple[int, int, int]] = []
+    for life in lives:
+        size = life.alloc.total_bytes
+        edges += [(life.start, 0, size), (life.end, 1, -size)]
+    now = most = where = 0
+    for position, steps in groupby(sorted(edges), key=lambda edge: edge[:2]):
+        now += sum(size for _, _, size in steps)
+        if now > most:
+            most, where = now, position[0]
+    return [life for life in lives if life.start <= where <= life.end]
+
+
+def _name(life: Lifetime) -> str:
+    hint = life.alloc.results[0].name_hint
+    return f"%{hint}" if hint else "a buffer"
+
+
+def _over_capacity(
+    machine: Machine, kernel: KernelOp, space: Space, lives: list[Lifetime]
+) -> None:
+    alive = sorted(_most_alive(lives), key=lambda life: -life.alloc.total_bytes)
+    needed = sum(life.alloc.total_bytes for life in alive)
+    largest = alive[0]
+    if space.bytes == 0:
+        error(
+            largest.alloc,
+            "PTO211",
+            f"{machine.name} has no {space.name} memory",
+            here=f"kernel @{kernel.sym_name.data} keeps {needed} bytes there",
+            help="compile for another machine",
+        )
+    count = f"{len(alive)} buffers are" if len(alive) > 1 else "1 buffer is"
+    notes = [_describe(life) for life in alive[:10]]
+    if len(alive) > 10:
+        notes.append(Note(f"and {len(alive) - 10} smaller ones"))
+    error(
+        largest.alloc,
+        "PTO211",
+        f"{space.name} of {machine.name} is over capacity in kernel "
+        f"@{kernel.sym_name.data}",
+        label=f"{_name(largest)} is the largest",
+        rule=f"the buffers that are live at once fit {space.name}",
+        here=f"{count} live at once and take {needed} bytes; "
+        f"{space.name} has {space.bytes}",
+        notes=notes,
+        help=_smaller_tile(largest.alloc, needed, space),
+    )
+
+
+def _describe(life: Lifetime) -> Note:
+    alloc = life.alloc
+    kind = alloc.type
+    slots = f", {alloc.slot_count} slots" if alloc.slot_count > 1 else ""
+    what = f"{_name(life)}: {kind.rows}x{kind.columns}x{kind.element_type}{slots}"
+    user = life.first_user
+    where = user.location if isinstance(user, Instruction) else alloc.location
+    return Note(f"{what}, {alloc.total_bytes} bytes", where)
+
+
+def _smaller_tile(alloc: AllocOp, needed: int, space: Space) -> str:
+    """Which side of which tile to halve how often, so that it should fit."""
+    kind = alloc.type
+    least_rows = 16 if space.name in _FRACTAL_SPACES else 1
+    factor = 2
+    while needed > factor * space.bytes:
+        factor *= 2
+    unit = _TILE_OF_SPACE.get(space.name, "cube")
+    if kind.rows // factor >= least_rows:
+        change = f"{kind.rows // factor} rows instead of {kind.rows}"
+    else:
+        change = f"{max(1, kind.columns // factor)} columns instead of {kind.columns}"
+    return f"shrink the {unit} tile: try {change}"

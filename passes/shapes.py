@@ -1,0 +1,275 @@
+"""
+Sizes as integer expressions: what a tensor's dimensions are, in terms of a few roots.
+
+A *root* is an SSA value that no integer op defines (a loop counter, a scalar that was
+read, a grid index) or a `DimKey`, a dynamic dimension of a function argument. Two
+dimensions are equal when their expressions are, so `%m` from `pypto.dim %a, 0`, the
+rows of a view of size `%m` and a second argument whose dimension has the same name all
+compare equal:
+
+    %m = pypto.dim %a, 0                                   expression  dim(a, 0)
+    %v = pypto.view %a[0 +: %m, :]   : tensor<?x64xf32>    dims        (dim(a, 0), 64)
+    %w = pypto.exp %v                : tensor<?x64xf32>    dims        (dim(a, 0), 64)
+
+The analysis only reads the IR. `passes.builder` turns an expression back into ops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from xdsl.dialects import arith, func, scf
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DictionaryAttr,
+    IndexType,
+    IntegerAttr,
+    MemRefType,
+    StringAttr,
+    TensorType,
+)
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAValue
+
+from pyptoc.dialects.expr import Expr
+from pyptoc.dialects.npu import AllocOp, LoadOp, TasksOp
+from pyptoc.dialects.npu import ReshapeOp as MemoryReshapeOp
+from pyptoc.dialects.pypto.matmul import MatmulOp, MmaOp, ScaledMmOp
+from pyptoc.dialects.pypto.reduce import REDUCTION_OPS, ReductionOp
+from pyptoc.dialects.pypto.scalars import DimOp, IndexOp
+from pyptoc.dialects.pypto.shape import (
+    AssembleOp,
+    EmptyOp,
+    FullOp,
+    ReshapeOp,
+    ViewOp,
+)
+
+Dims = tuple[Expr, ...]
+Shaped = TensorType[Attribute] | MemRefType[Attribute]
+
+
+class DimKey(NamedTuple):
+    """A dynamic dimension as a root: dimension `axis` of `value`."""
+
+    value: SSAValue
+    axis: int
+
+
+def is_shaped(value: SSAValue) -> bool:
+    """Whether `value` is a tensor or a memref."""
+    return isinstance(value.type, TensorType | MemRefType)
+
+
+class Shapes:
+    """Dimensions and integer values of one function, computed on demand."""
+
+    def __init__(self) -> None:
+        self._dims: dict[SSAValue, Dims] = {}
+        self._exprs: dict[SSAValue, Expr] = {}
+
+    def dims(self, value: SSAValue) -> Dims:
+        """The dimensions of a tensor or memref, one expression each."""
+        known = self._dims.get(value)
+        if known is None:
+            known = self._dims[value] = self._compute(value)
+        return known
+
+    def expr(self, value: SSAValue) -> Expr:
+        """The integer `value` as an expression over roots."""
+        known = self._exprs.get(value)
+        if known is None:
+            known = self._exprs[value] = self._expr(value)
+        return known
+
+    def mixed(self, item: int | SSAValue) -> Expr:
+        """A mixed static/dynamic list entry as an expression."""
+        return Expr.const(item) if isinstance(item, int) else self.expr(item)
+
+    def _expr(self, value: SSAValue) -> Expr:
+        owner = value.owner
+        match owner:
+            case IndexOp() if isinstance(value.type, IndexType):
+                known = {operand: self.expr(operand) for operand in owner.operands}
+                expr = owner.value_expr
+                assert isinstance(expr, Expr)
+                return expr.subs(known)
+            case DimOp():
+                return self.dims(owner.source)[owner.axis.value.data]
+            case arith.ConstantOp(value=IntegerAttr() as attr):
+                return Expr.const(attr.value.data)
+            case _:
+                return Expr.sym(value)
+
+    def _compute(self, value: SSAValue) -> Dims:
+        assert isinstance(value.type, TensorType | MemRefType)
+        shape = value.type.get_shape()
+        if all(size >= 0 for size in shape):
+            return tuple(Expr.const(size) for size in shape)
+        found = self._dynamic(value)
+        return tuple(
+            Expr.const(size) if size >= 0 else dim
+            for size, dim in zip(shape, found, strict=True)
+        )
+
+    def _dynamic(self, value: SSAValue) -> Dims:
+        if isinstance(value, BlockArgument):
+            return self._argument(value)
+        assert isinstance(value, OpResult)
+        op = value.op
+        rule = _RULES.get(type(op))
+        if rule is not None:
+            return rule(self, op)
+        if isinstance(op, scf.ForOp):
+            return self.dims(op.iter_args[value.index])
+        if isinstance(op, scf.IfOp):
+            return self._branches(op, value)
+        if isinstance(op, TasksOp):
+            return self.dims(op.outs[value.index])
+        return self._from_operands(op, value)
+
+    def _argument(self, value: BlockArgument) -> Dims:
+        parent = value.block.parent_op()
+        if isinstance(parent, scf.ForOp) and value.index > 0:
+            return self.dims(parent.iter_args[value.index - 1])
+        if isinstance(parent, TasksOp):
+            return self.dims(parent.outs[value.index - len(parent.grid)])
+        rank = len(value.type.get_shape())  # pyright: ignore
+        if isinstance(parent, func.FuncOp):
+            return tuple(
+                Expr.sym(named_dimension(parent, value, axis)) for axis in range(rank)
+            )
+        return tuple(Expr.sym(DimKey(value, axis)) for axis in range(rank))
+
+    def _branches(self, op: scf.IfOp, value: OpResult) -> Dims:
+        """What both branches agree on; a root where they differ."""
+        yields = [region.block.last_op for region in op.regions]
+        assert all(isinstance(last, scf.YieldOp) for last in yields)
+        then, other = (self.dims(last.operands[value.index]) for last in yields)
+        return tuple(
+            a if a == b else Expr.sym(DimKey(value, axis))
+            for axis, (a, b) in enumerate(zip(then, other, strict=True))
+        )
+
+    def _from_operands(self, op: Operation, value: SSAValue) -> Dims:
+        """Elementwise ops broadcast; of others, a dimension is a root of its own."""
+        rank = len(value.type.get_shape())  # pyright: ignore
+        shaped = [operand for operand in op.operands if is_shaped(operand)]
+        found = broadcast([self.dims(operand) for operand in shaped])
+        if len(found) == rank:
+            return found
+        return tuple(Expr.sym(DimKey(value, axis)) for axis in range(rank))
+
+
+def broadcast(shapes: list[Dims]) -> Dims:
+    """Right-aligned broadcast; of equal sizes, a static one is preferred."""
+    result: list[Expr] = []
+    for back in range(max(map(len, shapes), default=0), 0, -1):
+        sizes = [dims[-back] for dims in shapes if len(dims) >= back]
+        wide = [size for size in sizes if not (size.is_const and size.value == 1)]
+        fixed = [size for size in wide if size.is_const]
+        result.append((fixed or wide or sizes)[0])
+    return tuple(result)
+
+
+def named_dimension(function: func.FuncOp, value: SSAValue, axis: int) -> DimKey:
+    """The root of an argument's dynamic dimension: equal names are one root."""
+    names = _argument_dimension_names(function)
+    block: Block = function.body.block
+    position = block.args.index(value)
+    name = names.get((position, axis))
+    if name is None:
+        return DimKey(value, axis)
+    first = min(key for key, other in names.items() if other == name)
+    return DimKey(block.args[first[0]], first[1])
+
+
+def _argument_dimension_names(function: func.FuncOp) -> dict[tuple[int, int], str]:
+    names: dict[tuple[int, int], str] = {}
+    if function.arg_attrs is None:
+        return names
+    for position, attributes in enumerate(function.arg_attrs.data):
+        names.update(_names_of(function, position, attributes))
+    return names
+
+
+def _names_of(
+    function: func.FuncOp, position: int, attributes: DictionaryAttr
+) -> dict[tuple[int, int], str]:
+    dims = attributes.data.get("pypto.dims")
+    if not isinstance(dims, ArrayAttr):
+        return {}
+    type_ = function.function_type.inputs.data[position]
+    assert isinstance(type_, TensorType | MemRefType)
+    dynamic = [axis for axis, size in enumerate(type_.get_shape()) if size < 0]
+    return {
+        (position, axis): name.data
+        for axis, name in zip(dynamic, dims.data, strict=False)
+        if isinstance(name, StringAttr)
+    }
+
+
+def _subscripted(shapes: Shapes, op: ViewOp | LoadOp) -> Dims:
+    source = shapes.dims(op.source)
+    sizes = [
+        source[axis] if size is None else shapes.mixed(size)
+        for axis, size in enumerate(op.mixed_sizes)
+    ]
+    dropped = set(op.dropped_dims)
+    return tuple(size for axis, size in enumerate(sizes) if axis not in dropped)
+
+
+def _sized(shapes: Shapes, op: EmptyOp | FullOp | AllocOp) -> Dims:
+    return tuple(shapes.mixed(size) for size in op.mixed_sizes)
+
+
+def _reshaped(shapes: Shapes, op: ReshapeOp | MemoryReshapeOp) -> Dims:
+    total = Expr.const(1)
+    for dim in shapes.dims(op.source):
+        total = total * dim
+    sizes: list[Expr | None] = [
+        None if isinstance(size, int) and size < 0 else shapes.mixed(size)
+        for size in op.mixed_sizes
+    ]
+    known = Expr.const(1)
+    for size in sizes:
+        known = known if size is None else known * size
+    return tuple(total.floordiv(known) if size is None else size for size in sizes)
+
+
+def _destination(shapes: Shapes, op: AssembleOp) -> Dims:
+    return shapes.dims(op.dest)
+
+
+def _reduced(shapes: Shapes, op: ReductionOp) -> Dims:
+    dims = list(shapes.dims(op.source))
+    axis = op.axis.value.data % len(dims)
+    dims[axis : axis + 1] = [Expr.const(1)] if op.keepdim is not None else []
+    return tuple(dims)
+
+
+def _contracted(shapes: Shapes, op: MatmulOp | ScaledMmOp) -> Dims:
+    left, right = shapes.dims(op.lhs), shapes.dims(op.rhs)
+    m = left[-2] if op.a_trans is None else left[-1]
+    n = right[-1] if op.b_trans is None else right[-2]
+    return (*broadcast([left[:-2], right[:-2]]), m, n)
+
+
+def _accumulated(shapes: Shapes, op: MmaOp) -> Dims:
+    return shapes.dims(op.acc)
+
+
+_RULES: dict[type[Operation], Callable[[Shapes, Operation], Dims]] = {
+    ViewOp: _subscripted,
+    LoadOp: _subscripted,
+    EmptyOp: _sized,
+    FullOp: _sized,
+    AllocOp: _sized,
+    ReshapeOp: _reshaped,
+    MemoryReshapeOp: _reshaped,
+    AssembleOp: _destination,
+    MatmulOp: _contracted,
+    ScaledMmOp: _contracted,
+    MmaOp: _accumulated,
+    **{reduction: _reduced for reduction in REDUCTION_OPS},
+}  # pyright: ignore

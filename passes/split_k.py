@@ -1,0 +1,232 @@
+"""
+The K loop of a matmul task becomes a grid axis; consumers add the partial sums.
+
+    %y = npu.tasks (%i, %j) in (..) outs(%o = %y0 : tensor<?x512xf32>) on cube {
+      %acc = scf.for %k = 0 to 512 step 256 ... ; npu.assemble %acc into %o[..] }
+    npu.tasks .. on vector { %v = pypto.view %y[..] ... }
+    ->
+    %p = npu.tasks (%i, %j, %s) in (.., 2) outs(%o = %p0 : tensor<2x?x512xf32>) on cube {
+      %acc = scf.for %k = 256 * %s to min(512, 256 * %s + 256) step 256 ... ;
+      npu.assemble %acc into %o[%s, ..] }
+    npu.tasks .. on vector {
+      %v0 = pypto.view %p[0, ..]
+      %v = scf.for %s = 1 to 2 iter_args(%a = %v0) { add(%a, pypto.view %p[%s, ..]) } ... }
+
+The sum runs from the first part to the last, so a result does not depend on which task
+finished first. Where the result is used by anything but the views of vector tasks, a
+task that adds the parts comes in between. The factor is the one in `npu.tile`, or the
+option's; the pass refuses, with a remark, where the matmul adds onto a given tensor.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.dialects import func, scf
+from xdsl.dialects.builtin import IndexType, ModuleOp, StringAttr, TensorType
+from xdsl.ir import Operation, OpResult, SSAValue
+
+from pyptoc.dialects.context import PyptocContext
+from pyptoc.dialects.diagnostics import error
+from pyptoc.dialects.expr import Expr, minimum
+from pyptoc.dialects.npu import AssembleOp, TasksOp
+from pyptoc.dialects.npu_attrs import Unit
+from pyptoc.dialects.pypto.attrs import CubeTileAttr, VecTileAttr
+from pyptoc.dialects.pypto.elementwise import AddOp
+from pyptoc.dialects.pypto.shape import CloneOp, EmptyOp, ViewOp
+from pyptoc.passes.base import PyptocPass
+from pyptoc.passes.builder import Builder
+from pyptoc.passes.cleanup import erase_dead
+from pyptoc.passes.groups import Group, domain_of
+from pyptoc.passes.tile_settings import TILE
+from pyptoc.passes.shapes import Shapes
+from pyptoc.passes.structured import element_type, enclosing
+from pyptoc.passes.task_builder import Roots
+from pyptoc.passes.task_form import replace_op
+from pyptoc.passes.tile_vector import VectorTiler
+from pyptoc.passes.vector_tiles import VectorChooser
+
+
+@dataclass(frozen=True)
+class SplitKPass(PyptocPass):
+    """Split the K loops of the cube tasks that ask for it."""
+
+    name = "split-k"
+    summary: ClassVar[str] = "spread the K loop of a matmul over tasks, sum the parts"
+    reorders_float_sums: ClassVar[bool] = True
+
+    factor: int | None = None
+    """Split every matmul into so many parts instead (1: none)."""
+
+    def run(self, ctx: PyptocContext, module: ModuleOp) -> None:
+        for function in list(module.walk()):
+            if not isinstance(function, func.FuncOp):
+                continue
+            roots = Roots(function)
+            for tasks in list(function.walk()):
+                if isinstance(tasks, TasksOp) and tasks.unit.data == Unit.CUBE:
+                    factor = self.factor or factor_of(tasks)
+                    if factor > 1:
+                        SplitK(ctx, tasks, factor, roots).run()
+            erase_dead(function)
+
+
+def factor_of(tasks: TasksOp) -> int:
+    """The split factor that infer-tiles decided."""
+    tile = tasks.attributes.get(TILE)
+    return tile.split_k if isinstance(tile, CubeTileAttr) else 1
+
+
+@dataclass
+class SplitK:
+    """Splits one cube tasks op."""
+
+    context: PyptocContext
+    tasks: TasksOp
+    factor: int
+    roots: Roots
+
+    def __post_init__(self) -> None:
+        self.shapes = Shapes()
+
+    def run(self) -> None:
+        """Split, unless the destination or the element type forbids it."""
+        initial = self.tasks.outs[0]
+        fresh = isinstance(initial, OpResult) and isinstance(initial.op, EmptyOp)
+        if not fresh or not initial.has_one_use():
+            self.context.remark(
+                self.tasks, "not split over K: the result goes into a given tensor"
+            )
+            return
+        self._check_type()
+        self._combine_for_others()
+        parts = self._parts_destination(initial)
+        index = self._split_loop()
+        self._replace(self._with_parts(index, parts))
+
+    def _check_type(self) -> None:
+        name = str(element_type(self.tasks.outs[0]))
+        if name not in ("f32", "i32"):
+            error(
+                self.tasks,
+                "PTO212",
+                f"split-k with a result of {name}",
+                rule="partial sums over K are added in f32 or i32",
+                help=f"leave out `to {name}` and cast in an op of its own",
+            )
+
+    def _parts_destination(self, initial: SSAValue) -> SSAValue:
+        """`empty[factor, ..]` in place of the tasks' destination."""
+        empty = initial.owner
+        assert isinstance(empty, EmptyOp)
+        type_ = empty.results[0].type
+        assert isinstance(type_, TensorType)
+        shape = [self.factor, *type_.get_shape()]
+        build = Builder.before(self.tasks)
+        new = EmptyOp.make(
+            [self.factor, *empty.mixed_sizes],
+            result_type=TensorType(type_.element_type, shape),
+        )
+        return build.value(new)
+
+    def _split_loop(self) -> SSAValue:
+        """Bound the K loop by the part's index, a new last grid axis."""
+        tasks = self.tasks
+        index = tasks.block.insert_arg(IndexType(), tasks.rank)
+        index.name_hint = "part"
+        loop = next(
+            op
+            for op in tasks.body.walk()
+            if isinstance(op, scf.ForOp) and op.iter_args
+        )
+        build = Builder.before(loop)
+        total = self.roots.concrete(self.shapes.expr(loop.ub))
+        step = self.shapes.expr(loop.step).value
+        chunk = total.ceildiv(step).ceildiv(self.factor) * step
+        start = Expr.sym(index) * chunk
+        loop.operands[0] = build.index(minimum(total, start))
+        loop.operands[1] = build.index(minimum(total, start + chunk))
+        return index
+
+    def _with_parts(self, index: SSAValue, parts: SSAValue) -> TasksOp:
+        """The tasks with one more axis, assembling part `index` into `parts`."""
+        tasks = self.tasks
+        out = tasks.block.args[-1]
+        for op in list(tasks.body.walk()):
+            if isinstance(op, AssembleOp):
+                new = AssembleOp.make(op.source, out, [index, *op.mixed_offsets])
+                new.location = op.location
+                replace_op(op, new)
+        out._type = parts.type  # pyright: ignore[reportPrivateUsage]
+        return TasksOp.make(
+            [*tasks.grid, self.factor],
+            Unit.CUBE,
+            outs=[parts],
+            body=tasks.detach_region(tasks.body),
+            attributes=dict(tasks.attributes),
+            location=tasks.location,
+        )
+
+    def _replace(self, split: TasksOp) -> None:
+        """Put the split tasks in place and sum the parts where the result is read."""
+        replace_op(self.tasks, split)
+        for use in list(split.results[0].uses):
+            view = use.operation
+            assert isinstance(view, ViewOp)
+            self._sum_of_views(view)
+
+    def _sum_of_views(self, view: ViewOp) -> None:
+        build = Builder.before(view)
+        type_ = view.results[0].type
+        first = build.value(self._part(view, 0))
+        loop, inner = build.loop(1, self.factor, 1, [first])
+        part = inner.value(self._part(view, loop.body.block.args[0]))
+        total = AddOp.make(loop.body.block.args[1], part, result_type=type_)
+        inner.yield_(inner.value(total))
+        view.results[0].replace_all_uses_with(loop.results[0])
+        view.detach()
+        view.erase()
+
+    def _part(self, view: ViewOp, index: int | SSAValue) -> ViewOp:
+        subscripts: list[object] = [index]
+        sizes = view.mixed_sizes
+        for axis, offset in enumerate(view.mixed_offsets):
+            dropped = axis in view.dropped_dims
+            subscripts.append(offset if dropped else (offset, sizes[axis]))
+        return ViewOp.make(
+            view.source, subscripts, result_type=view.results[0].type
+        )
+
+    def _combine_for_others(self) -> None:
+        """Put a task that copies the result between it and uses that are no views."""
+        result = self.tasks.results[0]
+        others = [use for use in result.uses if not reads_in_task(use.operation)]
+        if not others:
+            return
+        build = Builder.after(self.tasks)
+        clone = CloneOp.make(result)
+        copy = build.value(clone)
+        copy.name_hint = result.name_hint
+        for use in others:
+            use.operation.operands[use.index] = copy
+        group = Group(0, "vector", [clone])
+        domain = domain_of([clone], self.shapes)
+        assert domain is not None
+        machine = self.context.machine
+        tile = VectorChooser(group, domain, self.shapes, machine).choose(None)
+        assert tile is not None
+        clone.attributes[TILE] = VecTileAttr([tile.rows, tile.columns])
+        tiler = VectorTiler(group, self.shapes, self.roots, Builder.after(clone))
+        frame = tiler.run()
+        frame.op.attributes["tag"] = StringAttr("split_k")
+        clone.detach()
+        clone.erase()
+
+
+def reads_in_task(op: Operation) -> bool:
+    """Whether `op` is a view in the body of a vector task."""
+    tasks = enclosing(op, TasksOp)
+    return isinstance(op, ViewOp) and tasks is not None and (
+        tasks.unit.data == Unit.VECTOR
+    )

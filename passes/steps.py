@@ -1,0 +1,210 @@
+"""
+The elementary steps that composites are made of, as one builder.
+
+    step = Steps.replacing(op)               # at the op, with its location and tag
+    e = step.exp(step.sub(x, m))             # values, or numbers as literals
+    s = step.sum(e, axis=-1)                 # keeps the axis, with size 1
+    step.finish([step.div(e, s)])            # the composite goes away
+
+Each op that is emitted says which composite it belongs to (`npu.from`), and takes the
+composite's tile if its result has the composite's shape.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects.arith import IndexCastOp, SIToFPOp
+from xdsl.dialects.builtin import StringAttr, TensorType, f32, i64
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from pyptoc.dialects.expr import Expr
+from pyptoc.dialects.pypto.composite import QuantizeOp, SoftmaxOp
+from pyptoc.dialects.pypto.elementwise import (
+    AddOp,
+    CastOp,
+    ClipOp,
+    DivOp,
+    EqOp,
+    MaximumOp,
+    MulOp,
+    SubOp,
+    WhereOp,
+)
+from pyptoc.dialects.pypto.reduce import AmaxOp, ReductionOp, SumOp
+from pyptoc.dialects.pypto.scalar_expr import ScalarExpr
+from pyptoc.dialects.pypto.scalars import ScalarOp
+from pyptoc.dialects.pypto.shape import ReshapeOp, ViewOp
+from pyptoc.dialects.pypto.unary import AbsOp, ExpOp, LogOp, NegOp, SqrtOp
+from pyptoc.passes.builder import Builder
+from pyptoc.passes.shapes import Shapes
+
+Value = SSAValue | int | float
+"""An operand: a tensor, an f32 scalar, or a number that is a literal."""
+
+FROM = "npu.from"
+"""The attribute that names the composite an op belongs to."""
+
+
+@dataclass
+class Steps:
+    """Emits base ops in the place of one composite."""
+
+    op: Operation
+    build: Builder
+    shapes: Shapes
+    shape: tuple[int, ...]
+    """The shape that the composite's tile is for."""
+
+    @classmethod
+    def replacing(cls, op: Operation, shapes: Shapes, main: SSAValue) -> Steps:
+        """Steps at `op`, whose tile is for tensors of the shape of `main`."""
+        stamp: dict[str, Attribute] = {FROM: StringAttr(op.name.split(".")[-1])}
+        for key in ("tag", FROM):
+            if key in op.attributes:
+                stamp[key] = op.attributes[key]
+        return cls(op, Builder.before(op, stamp), shapes, _shape(main))
+
+    def finish(self, results: Sequence[SSAValue]) -> None:
+        """Replace the results of the composite, which keep their names; erase it."""
+        for old, new in zip(self.op.results, results, strict=True):
+            if old.name_hint is not None:
+                new.name_hint = old.name_hint
+            old.replace_all_uses_with(new)
+        self.op.detach()
+        self.op.erase()
+
+    def emit(self, op: Operation) -> SSAValue:
+        """Any op with one result."""
+        result = self.build.value(op)
+        tile = self.op.attributes.get("tile")
+        if tile is not None and _shape(result) == self.shape:
+            op.attributes["tile"] = tile
+        return result
+
+    # Elementwise
+
+    def add(self, a: Value, b: Value) -> SSAValue:
+        return self.emit(AddOp.make(a, b))
+
+    def sub(self, a: Value, b: Value) -> SSAValue:
+        return self.emit(SubOp.make(a, b))
+
+    def mul(self, a: Value, b: Value) -> SSAValue:
+        return self.emit(MulOp.make(a, b))
+
+    def div(self, a: Value, b: Value, *, zero_if_zero: bool = False) -> SSAValue:
+        return self.emit(DivOp.make(a, b, zero_if_zero=zero_if_zero))
+
+    def maximum(self, a: Value, b: Value) -> SSAValue:
+        return self.emit(MaximumOp.make(a, b))
+
+    def eq(self, a: Value, b: Value) -> SSAValue:
+        return self.emit(EqOp.make(a, b))
+
+    def clip(self, x: SSAValue, low: float, high: float) -> SSAValue:
+        return self.emit(ClipOp.make(x, low, high))
+
+    def where(self, condition: SSAValue, a: Value, b: Value) -> SSAValue:
+        return self.emit(WhereOp.make(condition, a, b))
+
+    def neg(self, x: Value) -> SSAValue:
+        return self.emit(NegOp.make(x))
+
+    def exp(self, x: Value) -> SSAValue:
+        return self.emit(ExpOp.make(x))
+
+    def log(self, x: Value) -> SSAValue:
+        return self.emit(LogOp.make(x))
+
+    def sqrt(self, x: Value) -> SSAValue:
+        return self.emit(SqrtOp.make(x))
+
+    def abs(self, x: Value) -> SSAValue:
+        return self.emit(AbsOp.make(x))
+
+    def cast(self, x: SSAValue, to: Attribute, mode: str | None = None) -> SSAValue:
+        """`x` with elements of type `to`; `x` itself if it has them."""
+        if element_of(x) == to and mode is None:
+            return x
+        return self.emit(CastOp.make(x, to, mode=mode))
+
+    def f32(self, x: SSAValue) -> SSAValue:
+        return self.cast(x, f32)
+
+    # Reductions and shapes
+
+    def amax(self, x: SSAValue, axis: int) -> SSAValue:
+        return self.reduce(AmaxOp, x, axis)
+
+    def sum(self, x: SSAValue, axis: int) -> SSAValue:
+        return self.reduce(SumOp, x, axis)
+
+    def reduce(self, kind: type[ReductionOp], x: SSAValue, axis: int) -> SSAValue:
+        """A reduction that keeps `axis`, with size 1."""
+        return self.emit(kind.make(x, axis, keepdim=True))
+
+    def mean(self, x: SSAValue, axis: int) -> SSAValue:
+        """
+        The mean of f32 values along an axis, which stays with size 1.
+
+        The sum of x * (1 / n): scaling first keeps the sum from overflowing.
+        """
+        return self.sum(self.mul(x, self.inverse(self.shapes.dims(x)[axis])), axis)
+
+    def inverse(self, size: Expr) -> Value:
+        """1 / size in f32."""
+        if size.is_const:
+            rounded = f32.round(float(size.value))
+            return 1.0 / rounded if rounded else math.inf
+        build = self.build
+        whole = build.value(IndexCastOp(build.index(size), i64))
+        number = build.value(SIToFPOp(whole, f32))
+        one = ScalarExpr("number", value=1.0)
+        ratio = ScalarExpr("/", (one, ScalarExpr("operand")))
+        return build.value(ScalarOp.make(ratio, [number]))
+
+    def one_or_nan(self, size: Expr) -> Value:
+        """1.0, or NaN where `size` is 0."""
+        inverse = self.inverse(size)
+        assert isinstance(inverse, SSAValue)
+        zero = ScalarExpr("*", (ScalarExpr("operand"), ScalarExpr("number", value=0.0)))
+        total = ScalarExpr("+", (zero, ScalarExpr("number", value=1.0)))
+        return self.build.value(ScalarOp.make(total, [inverse]))
+
+    def reshape(self, x: SSAValue, sizes: Sequence[Expr | int]) -> SSAValue:
+        """`x` in another shape; sizes are expressions over roots."""
+        known = [Expr.of(size) for size in sizes]
+        unknown = [i for i, size in enumerate(known) if not size.is_const]
+        items = [self.build.index_or_int(size) for size in known]
+        if len(unknown) == 1 and 0 not in items:
+            items[unknown[0]] = -1
+        return self.emit(ReshapeOp.make(x, items))
+
+    def columns(self, x: SSAValue, offset: Expr, size: Expr) -> SSAValue:
+        """The part of the last axis from `offset`, `size` long."""
+        part = (self.build.index_or_int(offset), self.build.index_or_int(size))
+        return self.emit(ViewOp.make(x, [*[None] * (rank_of(x) - 1), part]))
+
+
+def axis_of(op: SoftmaxOp | QuantizeOp | ReductionOp) -> int:
+    """The axis an op works along, as written: -1 is the last."""
+    return op.axis.value.data
+
+
+def element_of(value: SSAValue) -> Attribute:
+    """The element type of a tensor."""
+    assert isinstance(value.type, TensorType)
+    return value.type.element_type
+
+
+def rank_of(value: SSAValue) -> int:
+    """The rank of a tensor."""
+    return len(_shape(value))
+
+
+def _shape(value: SSAValue) -> tuple[int, ...]:
+    assert isinstance(value.type, TensorType)
+    return value.type.get_shape()

@@ -1,0 +1,85 @@
+"""
+What the later passes, and the machine, can do: everything else stops here.
+
+An op that no pass lowers yet is refused with its place instead of going wrong later,
+and so is a product that the machine's cube unit does not compute.
+"""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+
+from pyptoc.dialects.diagnostics import error
+from pyptoc.dialects.pypto.matmul import MatmulOp, ScaledMmOp
+from pyptoc.dialects.pypto.reduce import CumsumOp, ReductionOp
+from pyptoc.dialects.pypto.shape import EmptyOp, ReshapeOp, ViewOp
+from pyptoc.passes.steps import axis_of, element_of, rank_of
+from pyptoc.passes.structured import unit_of
+from pyptoc.runtime.machine import Machine, load_machine, machine_names
+
+SCALARS = ("assert", "dim", "index", "read", "scalar", "yield")
+"""Ops of the orchestration, which stay as they are."""
+
+
+def check_support(module: ModuleOp, machine: Machine) -> None:
+    """Refuse ops that are not lowered yet or that `machine` does not have."""
+    for op in module.walk():
+        dialect, _, name = op.name.partition(".")
+        if dialect != "pypto" or name in SCALARS:
+            continue
+        if isinstance(op, MatmulOp | ScaledMmOp):
+            _check_product(op, machine)
+        elif not isinstance(op, EmptyOp | ReshapeOp | ViewOp) and unit_of(op) is None:
+            _refuse(op)
+
+
+def _refuse(op: Operation) -> NoReturn:
+    what, help = f"'{op.name}'", ""
+    if isinstance(op, ReductionOp | CumsumOp):
+        axis, rank = axis_of(op) % rank_of(op.source), rank_of(op.source)
+        if axis != rank - 1:
+            what = f"'{op.name}' along axis {axis} of {rank}"
+            help = "reductions run along the last axis so far"
+    error(
+        op,
+        "PTO190",
+        f"{what} is not lowered yet",
+        length=len(op.name),
+        rule="the compiler runs it only at the tensor level",
+        help=help or "--run --compile-to=tensor interprets it",
+    )
+
+
+def _check_product(op: MatmulOp | ScaledMmOp, machine: Machine) -> None:
+    elements = {str(element_of(op.lhs)), str(element_of(op.rhs))}
+    missing = sorted(elements - machine.matmul_inputs)
+    if missing:
+        have = ", ".join(sorted(machine.matmul_inputs))
+        _refuse_machine(
+            op, f"{' x '.join(missing)} product", machine, have, frozenset(missing)
+        )
+    if isinstance(op, ScaledMmOp) and not machine.supports_mx:
+        _refuse_machine(op, "product with MX scales", machine, "", frozenset())
+
+
+def _refuse_machine(
+    op: Operation, what: str, machine: Machine, have: str, needs: frozenset[str]
+) -> NoReturn:
+    mx = isinstance(op, ScaledMmOp)
+    others = [
+        name
+        for name in machine_names()
+        if needs <= (other := load_machine(name)).matmul_inputs
+        and (other.supports_mx or not mx)
+    ]
+    error(
+        op,
+        "PTO220",
+        f"{machine.name} has no {what} ({op.name})",
+        length=len(op.name),
+        here=f"the cube unit of {machine.name} multiplies {have}" if have else "",
+        help=f"machines that have it: {', '.join(others) or 'none'}",
+    )

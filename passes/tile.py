@@ -1,0 +1,69 @@
+"""
+Each group of ops becomes one `npu.tasks`: a parallel loop over tiles.
+
+    %y = pypto.matmul %a, %b   {npu.group = 0, npu.unit = "cube", npu.tile = ..}
+    %e = pypto.exp %y          {npu.group = 1, npu.unit = "vector", npu.tile = ..}
+    ->
+    %y = npu.tasks (%i, %j) in (..) outs(%o = %y0) on cube { loop over K; assemble }
+    %e = npu.tasks (%i) in (..) outs(%o = %e0) on vector { view; exp; assemble }
+
+`tile_cube.py` and `tile_vector.py` draw the bodies. The pass decides nothing: groups
+come from partition, tiles from infer-tiles. Views end here, tasks read through them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.ir import Block
+
+from pyptoc.dialects.context import PyptocContext
+from pyptoc.passes.base import PyptocPass
+from pyptoc.passes.builder import Builder
+from pyptoc.passes.cleanup import erase_dead
+from pyptoc.passes.groups import Group, groups_in
+from pyptoc.passes.partition import blocks_of
+from pyptoc.passes.shapes import Shapes
+from pyptoc.passes.task_builder import Roots
+from pyptoc.passes.tile_cube import CubeTiler
+from pyptoc.passes.tile_vector import VectorTiler
+
+
+@dataclass(frozen=True)
+class TilePass(PyptocPass):
+    """Turn each group into an `npu.tasks` with a fused body."""
+
+    name = "tile"
+    summary: ClassVar[str] = "turn each group into a parallel loop over tiles"
+    reorders_float_sums: ClassVar[bool] = True
+
+    def run(self, ctx: PyptocContext, module: ModuleOp) -> None:
+        for function in list(module.walk()):
+            if isinstance(function, func.FuncOp):
+                roots = Roots(function)
+                for block in blocks_of(function):
+                    tile_block(block, roots)
+                erase_dead(function)
+
+
+def tile_block(block: Block, roots: Roots) -> None:
+    """Replace the groups of one block."""
+    shapes = Shapes()
+    for group in groups_in(block):
+        tile_group(group, shapes, roots)
+
+
+def tile_group(group: Group, shapes: Shapes, roots: Roots) -> None:
+    """Emit the tasks of `group` after its last op and erase its ops."""
+    last = group.ops[-1]
+    build = Builder.after(last)
+    tiler = CubeTiler if group.unit == "cube" else VectorTiler
+    frame = tiler(group, shapes, roots, build).run()
+    frame.op.attributes["tag"] = StringAttr(group.tag)
+    frame.op.location = group.ops[0].location
+    for op in reversed(group.ops):
+        op.detach()
+        op.erase()

@@ -1,0 +1,257 @@
+"""
+One matmul becomes one `npu.tasks`: a task an output tile, a loop over K in each.
+
+    %y = pypto.matmul %a, %b          [M, K] @ [K, N], tile m1 = 128, n1 = 256, k1 = 256
+    ->
+    %y = npu.tasks (%i, %j) in (M ceildiv 128, N ceildiv 256) outs(%o = %y0) on cube {
+      %zero = pypto.full 0.0[%m, %n]
+      %acc = scf.for %k = 0 to K step 256 iter_args(%c = %zero) {
+        %at = pypto.view %a[128 * %i +: %m, %k +: %kn]
+        %bt = pypto.view %b[%k +: %kn, 256 * %j +: %n]
+        %c1 = pypto.mma %c, %at, %bt
+        scf.yield %c1
+      }
+      npu.assemble %acc into %o[128 * %i, 256 * %j]
+    }
+
+Batch dimensions are grid axes. An L1 tile larger than the L0 tile becomes loops over
+L0 tiles inside the task. Scales [.., K/64, 2] are read as [.., 2 * K/64]: two scales of
+64 elements lie side by side.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, IntegerType, TensorType
+from xdsl.ir import SSAValue
+
+from pyptoc.dialects.expr import Expr
+from pyptoc.dialects.npu_attrs import Unit
+from pyptoc.dialects.pypto.attrs import CubeTileAttr
+from pyptoc.dialects.pypto.elementwise import CastOp
+from pyptoc.dialects.pypto.matmul import MatmulOp, MmaOp, ScaledMmOp
+from pyptoc.dialects.pypto.shape import AssembleOp, EmptyOp, FullOp, ReshapeOp
+from pyptoc.dialects.subscripts import DYNAMIC
+from pyptoc.passes.builder import Builder
+from pyptoc.passes.cube_tiles import MX_BLOCK, CubeTile
+from pyptoc.passes.groups import Group
+from pyptoc.passes.infer_tiles import contraction_of
+from pyptoc.passes.matmul_shape import MatmulShape, matmul_shape
+from pyptoc.passes.shapes import Dims, Shapes
+from pyptoc.passes.structured import element_type, is_one
+from pyptoc.passes.tile_settings import TILE
+from pyptoc.passes.task_builder import (
+    ONE,
+    ZERO,
+    BodyBuilder,
+    Extent,
+    Roots,
+    TasksFrame,
+    bounded_type,
+    cut,
+    offsets_at,
+    open_tasks,
+)
+from pyptoc.passes.windows import Window, window_of
+
+TRANSPOSES = ("a_trans", "b_trans", "scales_a_trans", "scales_b_trans")
+
+
+@dataclass
+class CubeTiler:
+    """Tiles one matmul, with the assemble that stores it if there is one."""
+
+    group: Group
+    shapes: Shapes
+    roots: Roots
+    build: Builder
+    op: MatmulOp | ScaledMmOp = field(init=False)
+
+    def __post_init__(self) -> None:
+        op = self.group.ops[0]
+        assert isinstance(op, MatmulOp | ScaledMmOp)
+        self.op = op
+        self.shape: MatmulShape = matmul_shape(op, self.shapes)
+        tile = op.attributes[TILE]
+        assert isinstance(tile, CubeTileAttr)
+        self.attribute, self.tile = tile, CubeTile.of(tile)
+
+    def run(self) -> TasksFrame:
+        """Emit the tasks and replace what the group computed."""
+        stored = self.group.ops[-1]
+        result = stored.results[0]
+        scales = self._flat_scales()
+        grid = [
+            *self.shape.batch,
+            self.shape.m.ceildiv(self.tile.m1),
+            self.shape.n.ceildiv(self.tile.n1),
+        ]
+        destination, base = self._destination(stored)
+        frame = open_tasks(
+            self.build, self.shapes, self.roots, grid, [destination], Unit.CUBE
+        )
+        frame.op.attributes[TILE] = self.attribute
+        self._body(frame, scales, base)
+        frame.op.results[0].name_hint = result.name_hint
+        result.replace_all_uses_with(frame.op.results[0])
+        return frame
+
+    def _destination(self, stored: object) -> tuple[SSAValue, Dims]:
+        """Where the result goes, and at which offsets."""
+        if isinstance(stored, AssembleOp):
+            offsets = (self.shapes.mixed(offset) for offset in stored.mixed_offsets)
+            return stored.dest, tuple(offsets)
+        result = self.op.results[0]
+        dims = self.shapes.dims(result)
+        sizes = [self.build.index_or_int(self.roots.concrete(dim)) for dim in dims]
+        empty = self.build.value(
+            EmptyOp.make(sizes, result_type=result.type), result.name_hint
+        )
+        return empty, (ZERO,) * len(dims)
+
+    def _flat_scales(self) -> list[Window]:
+        """The scales' windows with their last two dimensions made one."""
+        if not isinstance(self.op, ScaledMmOp):
+            return []
+        return [
+            self._flatten(window_of(scale, self.shapes))
+            for scale in (self.op.scale_lhs, self.op.scale_rhs)
+        ]
+
+    def _flatten(self, window: Window) -> Window:
+        dims = self.shapes.dims(window.base)
+        flat = (*dims[:-2], dims[-2] * dims[-1])
+        build = self._after(window.base)
+        sizes = [build.index_or_int(self.roots.concrete(dim)) for dim in flat]
+        shape = [size if isinstance(size, int) else DYNAMIC for size in sizes]
+        type_ = TensorType(element_type(window.base), shape)
+        base = build.value(ReshapeOp.make(window.base, sizes, result_type=type_))
+        base.name_hint = window.base.name_hint
+        offset = window.offsets[-2] * dims[-1] + window.offsets[-1]
+        return Window(base, (*window.offsets[:-2], offset), window.dims[:-1])
+
+    def _after(self, value: SSAValue) -> Builder:
+        """Where a reshape of `value` goes: with its users, before the tasks."""
+        return self.build
+
+    # -- the body of a task
+
+    def _body(self, frame: TasksFrame, scales: list[Window], base: Dims) -> None:
+        tile, shape = self.tile, self.shape
+        row, column = frame.grid[-2:]
+        m1 = cut(row * tile.m1, tile.m1, shape.m)
+        n1 = cut(column * tile.n1, tile.n1, shape.n)
+        body = frame.body
+        loops: list[BodyBuilder] = []
+        m0, n0 = m1, n1
+        if tile.m1 > tile.m0:
+            body, m0 = self._inner(body, m1, tile.m0, loops)
+        if tile.n1 > tile.n0:
+            body, n0 = self._inner(body, n1, tile.n0, loops)
+        batch = [Extent(i, Expr.const(1), 1) for i in frame.grid[:-2]]
+        result = self._accumulate(body, batch, m0, n0, scales)
+        offsets = offsets_at([*batch, m0, n0], base)
+        body.assemble(result, frame.outs[0], offsets)
+        for nested in loops:
+            nested.build.yield_()
+
+    def _inner(
+        self, body: BodyBuilder, outer: Extent, step: int, loops: list[BodyBuilder]
+    ) -> tuple[BodyBuilder, Extent]:
+        """A loop over the L0 tiles of an L1 tile."""
+        loop, inner = body.loop(ZERO, outer.size, step)
+        loops.append(inner)
+        within = cut(Expr.sym(loop.body.block.args[0]), step, outer.size)
+        return inner, Extent(outer.lo + within.lo, within.size, within.bound)
+
+    def _accumulate(
+        self,
+        body: BodyBuilder,
+        batch: list[Extent],
+        m: Extent,
+        n: Extent,
+        scales: list[Window],
+    ) -> SSAValue:
+        accumulator = contraction_of(self.op, self.shapes).accumulator
+        type_ = bounded_type([m, n], accumulator)
+        integer = isinstance(accumulator, IntegerType)
+        zero = IntegerAttr(0, accumulator) if integer else FloatAttr(0.0, accumulator)
+        sizes = [body.index(m.size), body.index(n.size)]
+        initial = body.build.value(FullOp.make(zero, sizes, result_type=type_))
+        loop, inner = body.loop(
+            ZERO, self.shape.k, self.tile.k1, [initial], name="k"
+        )
+        carried = loop.body.block.args[1]
+        k = cut(Expr.sym(loop.body.block.args[0]), self.tile.k1, self.shape.k)
+        operands = self._operand_tiles(inner, batch, m, n, k)
+        operands += self._scale_tiles(inner, batch, m, n, k, scales)
+        inner.build.yield_(inner.build.value(self._mma(carried, operands)))
+        result: SSAValue = loop.results[0]
+        wanted = element_type(self.op.results[0])
+        if wanted != accumulator:
+            result = body.build.value(CastOp.make(result, wanted))
+        return result
+
+    def _mma(self, carried: SSAValue, operands: list[SSAValue]) -> MmaOp:
+        flags = {
+            name: self.op.properties[name]
+            for name in TRANSPOSES
+            if name in self.op.properties
+        }
+        return MmaOp.make(carried, *operands, result_type=carried.type, **flags)
+
+    def _operand_tiles(
+        self, body: BodyBuilder, batch: list[Extent], m: Extent, n: Extent, k: Extent
+    ) -> list[SSAValue]:
+        left = [k, m] if self.op.a_trans is not None else [m, k]
+        right = [n, k] if self.op.b_trans is not None else [k, n]
+        return [
+            body.tile(value, self._with_batch(self.shapes.dims(value), batch, box))
+            for value, box in ((self.op.lhs, left), (self.op.rhs, right))
+        ]
+
+    def _scale_tiles(
+        self,
+        body: BodyBuilder,
+        batch: list[Extent],
+        m: Extent,
+        n: Extent,
+        k: Extent,
+        scales: list[Window],
+    ) -> list[SSAValue]:
+        if not isinstance(self.op, ScaledMmOp):
+            return []
+        blocks = Extent(
+            k.lo.floordiv(MX_BLOCK),
+            k.size.ceildiv(MX_BLOCK),
+            -(-k.bound // MX_BLOCK),
+        )
+        left = [m, doubled(blocks)]
+        if self.op.scales_a_trans is not None:
+            left = [blocks, doubled(m)]
+        right = [blocks, doubled(n)]
+        if self.op.scales_b_trans is not None:
+            right = [n, doubled(blocks)]
+        lead = (self.shapes.dims(self.op.scale_lhs)[:-3],
+                self.shapes.dims(self.op.scale_rhs)[:-3])
+        return [
+            body.tile_of(window, self._with_batch((*dims, ZERO, ZERO), batch, box))
+            for window, dims, box in zip(scales, lead, (left, right), strict=True)
+        ]
+
+    def _with_batch(
+        self, dims: Dims, batch: list[Extent], box: list[Extent]
+    ) -> list[Extent]:
+        """A box of the matrix, at this task's place in the operand's batch."""
+        count = len(dims) - 2
+        places = batch[len(batch) - count :] if count else []
+        lead = [
+            ONE if is_one(dims, axis) else place for axis, place in enumerate(places)
+        ]
+        return [*lead, *box]
+
+
+def doubled(extent: Extent) -> Extent:
+    """Two scales for each block: the extent in elements of the flattened dimension."""
+    return Extent(extent.lo * 2, extent.size * 2, extent.bound * 2)

@@ -1,0 +1,42 @@
+"""
+Where the tile of an op is written: on the op, or as a default around it.
+
+    func.func @f(..) attributes {pypto.tiles = #pypto.tiles<vec = [64, 256]>} {
+      pypto.for (..) {tile = #pypto.vec<8, 512>} {
+        %y = pypto.exp %x                       uses 8 x 512, the nearest
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from xdsl.ir import Attribute, Operation
+
+from pyptoc.dialects.pypto.attrs import TilesAttr
+
+TILE = "npu.tile"
+"""The attribute in which infer-tiles leaves the tile it decided."""
+
+Tile = TypeVar("Tile", bound=Attribute)
+
+
+def nearest_tile(
+    op: Operation, kind: type[Tile], of_defaults: Callable[[TilesAttr], Tile | None]
+) -> Tile | None:
+    """The tile on `op`, else the nearest default of a loop, function or module."""
+    own = op.attributes.get("tile")
+    if isinstance(own, kind):
+        return own
+    parent = op.parent_op()
+    while parent is not None:
+        for key in ("tile", "pypto.tiles"):
+            found = parent.attributes.get(key)
+            if isinstance(found, kind):
+                return found
+            if isinstance(found, TilesAttr):
+                chosen = of_defaults(found)
+                if chosen is not None:
+                    return chosen
+        parent = parent.parent_op()
+    return None

@@ -1,0 +1,381 @@
+"""
+One vector group becomes one `npu.tasks` with a fused body.
+
+Rows (and columns, where no row is folded) are divided over the grid; leading
+dimensions are grid axes of their own. The ops are repeated on tiles in their order:
+
+    %e = pypto.exp %x ; %y = pypto.mul %e, %g          x [M, 512], g [512], tile 16 x 256
+    ->
+    %y = npu.tasks (%i, %j) in (M ceildiv 16, 2) outs(%o = %y0) on vector {
+      %xt = pypto.view %x[16 * %i +: %m, 256 * %j +: 256]
+      %gt = pypto.view %g[256 * %j +: 256]
+      %et = pypto.exp %xt ; %yt = pypto.mul %et, %gt
+      npu.assemble %yt into %o[16 * %i, 256 * %j]
+    }
+
+A group that folds rows owns whole rows. If they are longer than the column tile, each
+reduction is a loop over column tiles that carries its partial result, and a last loop
+computes what is as wide as the row; elementwise work is repeated in each phase rather
+than spilled:
+
+    %m = scf.for %c = 0 to N step 256 iter_args(%acc = full -inf) {
+      %xt = pypto.view ... ; %p = pypto.amax %xt axis -1 {keepdim}
+      yield (pypto.maximum %acc, %p)
+    }
+    scf.for %c = 0 to N step 256 { reload, recompute, npu.assemble }
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from xdsl.dialects.builtin import (
+    AnyFloat,
+    FloatAttr,
+    IntegerAttr,
+    IntegerType,
+    TensorType,
+    f32,
+    i64,
+)
+from xdsl.ir import Attribute, Operation, OpResult, SSAValue
+
+from pyptoc.dialects.expr import Expr
+from pyptoc.dialects.npu_attrs import Unit
+from pyptoc.dialects.pypto.attrs import VecTileAttr
+from pyptoc.dialects.pypto.elementwise import BINARY_OPS, CastOp
+from pyptoc.dialects.pypto.reduce import SumOp
+from pyptoc.dialects.pypto.shape import AssembleOp, EmptyOp, FullOp
+from pyptoc.passes.builder import Builder
+from pyptoc.passes.groups import GROUP, UNIT, Domain, Group, domain_of
+from pyptoc.passes.tile_settings import TILE
+from pyptoc.passes.shapes import Shapes
+from pyptoc.passes.structured import (
+    MONOIDS,
+    Monoid,
+    element_type,
+    is_one,
+    is_reduction,
+)
+from pyptoc.passes.task_builder import (
+    ONE,
+    ZERO,
+    BodyBuilder,
+    Extent,
+    Roots,
+    TasksFrame,
+    bounded_type,
+    cut,
+    offsets_at,
+    open_tasks,
+)
+
+LAST = IntegerAttr(-1, i64)
+
+Tiles = dict[SSAValue, SSAValue]
+"""A value of the group (or outside of it) to its tile."""
+
+
+@dataclass
+class VectorTiler:
+    """Tiles one vector group."""
+
+    group: Group
+    shapes: Shapes
+    roots: Roots
+    build: Builder
+    domain: Domain = field(init=False)
+
+    def __post_init__(self) -> None:
+        domain = domain_of(self.group.ops, self.shapes)
+        assert domain is not None
+        self.domain = domain
+        tile = self.group.ops[0].attributes[TILE]
+        assert isinstance(tile, VecTileAttr)
+        self.rows, self.columns = tile.sizes
+
+    # -- the task loop
+
+    def run(self) -> TasksFrame:
+        """Emit the tasks and replace the group's outputs by their results."""
+        outputs = self.group.outputs
+        frame = open_tasks(
+            self.build,
+            self.shapes,
+            self.roots,
+            self._grid(),
+            [self._initial(output) for output in outputs],
+            Unit.VECTOR,
+        )
+        body = TaskBody(self, frame, outputs)
+        body.run()
+        for output, result in zip(outputs, frame.op.results, strict=True):
+            result.name_hint = output.name_hint
+            output.replace_all_uses_with(result)
+        return frame
+
+    @property
+    def cuts_columns(self) -> bool:
+        """Whether the columns are divided over the grid."""
+        return not self.domain.whole_rows
+
+    @property
+    def fits_row(self) -> bool:
+        """Whether one column tile holds a whole row."""
+        columns = self.domain.columns
+        return columns.is_const and columns.value <= self.columns
+
+    def _grid(self) -> list[Expr]:
+        grid = list(self.domain.leading)
+        if self.domain.rows is not None:
+            grid.append(self.domain.rows.ceildiv(self.rows))
+        if self.cuts_columns:
+            grid.append(self.domain.columns.ceildiv(self.columns))
+        return grid
+
+    def _initial(self, output: SSAValue) -> SSAValue:
+        if isinstance(output, OpResult) and isinstance(output.op, AssembleOp):
+            return output.op.dest
+        dims = self.shapes.dims(output)
+        sizes = [self.build.index_or_int(self.roots.concrete(dim)) for dim in dims]
+        empty = EmptyOp.make(sizes, result_type=output.type)
+        return self.build.value(empty, output.name_hint)
+
+
+@dataclass
+class TaskBody:
+    """Emits the body of a vector group's tasks."""
+
+    tiler: VectorTiler
+    frame: TasksFrame
+    outputs: Sequence[SSAValue]
+    row_tiles: Tiles = field(default_factory=Tiles)
+
+    def __post_init__(self) -> None:
+        self.domain = self.tiler.domain
+        self.shapes = self.tiler.shapes
+        self.ops = self.tiler.group.ops
+        grid = self.frame.grid
+        lead = len(self.domain.leading)
+        self.leading = [Extent(index, Expr.const(1), 1) for index in grid[:lead]]
+        self.rows = ONE
+        if self.domain.rows is not None:
+            start = grid[lead] * self.tiler.rows
+            self.rows = cut(start, self.tiler.rows, self.domain.rows)
+
+    def run(self) -> None:
+        """Straight through, or in phases where a row needs several column tiles."""
+        total = self.domain.columns
+        if self.tiler.cuts_columns:
+            start = self.frame.grid[-1] * self.tiler.columns
+            self._straight(cut(start, self.tiler.columns, total))
+        elif self.tiler.fits_row:
+            self._straight(Extent(ZERO, total, max(total.value, 1)))
+        else:
+            self._phases()
+
+    def _straight(self, columns: Extent) -> None:
+        scope = Scope(self, self.frame.body, columns, self.row_tiles)
+        for op in self.ops:
+            scope.emit(op)
+
+    def _phases(self) -> None:
+        top = Scope(self, self.frame.body, ONE, self.row_tiles)
+        for op in self.ops:
+            if is_reduction(op) and not self.is_row(op.operands[0]):
+                self.row_tiles[op.results[0]] = self._reduce(op, top)
+            elif self.is_row(self.main_value(op)):
+                top.emit(op)
+        wide = {v for v in self.outputs if not self.is_row(self.main_value(v.owner))}
+        if wide:
+            needed = self._slice([v.owner for v in wide if isinstance(v.owner, Operation)])
+            _, scope = self._column_loop(top, needed, [])
+            for op in needed:
+                scope.emit(op)
+            scope.body.build.yield_()
+
+    def main_value(self, op: object) -> SSAValue:
+        """The value that says how wide an op works."""
+        assert isinstance(op, Operation)
+        return op.operands[0] if isinstance(op, AssembleOp) else op.results[0]
+
+    def is_row(self, value: SSAValue) -> bool:
+        """Whether `value` has one element a row (and the domain has more)."""
+        dims = self.shapes.dims(value)
+        return not dims or is_one(dims, -1)
+
+    def _slice(self, roots: Sequence[Operation]) -> list[Operation]:
+        """The full-width ops that `roots` need, themselves included, in order."""
+        members = set(self.ops)
+        needed: set[Operation] = set()
+        stack = list(roots)
+        while stack:
+            op = stack.pop()
+            if op in needed or op not in members:
+                continue
+            if op not in roots and self.is_row(self.main_value(op)):
+                continue
+            needed.add(op)
+            stack += [v.op for v in op.operands if isinstance(v, OpResult)]
+        return [op for op in self.ops if op in needed]
+
+    def _column_loop(
+        self, top: Scope, needed: Sequence[Operation], carried: Sequence[SSAValue]
+    ):
+        """A loop over column tiles; row values it needs are loaded before it."""
+        for op in needed:
+            for value in op.operands:
+                if isinstance(value.type, TensorType) and self.is_row(value):
+                    top.tile_of(value)
+        total, step = self.domain.columns, self.tiler.columns
+        loop, inner = top.body.loop(ZERO, total, step, carried, name="c")
+        start = Expr.sym(loop.body.block.args[0])
+        scope = Scope(self, inner, cut(start, step, total), dict(self.row_tiles))
+        return loop, scope
+
+    def _reduce(self, op: Operation, top: Scope) -> SSAValue:
+        """Fold a long row: a loop over column tiles that carries the partial result."""
+        monoid = MONOIDS[type(op)]
+        source = op.operands[0]
+        element = element_type(op.results[0])
+        wide = isinstance(op, SumOp) and isinstance(element, AnyFloat)
+        partial = f32 if wide else element
+        type_ = bounded_type(top.extents(op.results[0])[-2:], partial)
+        initial = top.full(identity(monoid, partial), type_)
+        producer = [source.op] if isinstance(source, OpResult) else []
+        needed = self._slice(producer) if producer and producer[0] in self.ops else []
+        self._hoist_source(op, top)
+        loop, scope = self._column_loop(top, needed, [initial])
+        for inner in needed:
+            scope.emit(inner)
+        tile = scope.tile_of(source)
+        if partial != element_type(tile):
+            tile = scope.body.build.value(CastOp.make(tile, partial))
+        fold = type(op).create(
+            operands=[tile], result_types=[type_], properties=last_axis(op)
+        )
+        part = scope.body.build.value(fold)
+        combine = BINARY_OPS[monoid.combine].make(loop.body.block.args[1], part)
+        scope.body.build.yield_(scope.body.build.value(combine))
+        result: SSAValue = loop.results[0]
+        if partial != element:
+            result = top.body.build.value(CastOp.make(result, element))
+        return result
+
+    def _hoist_source(self, op: Operation, top: Scope) -> None:
+        """A reduction of a broadcast row value needs its tile before the loop."""
+        if self.is_row(op.operands[0]):
+            top.tile_of(op.operands[0])
+
+
+@dataclass
+class Scope:
+    """One straight-line piece of a body: a column tile and the tiles made so far."""
+
+    task: TaskBody
+    body: BodyBuilder
+    columns: Extent
+    tiles: Tiles
+
+    def extents(self, value: SSAValue) -> list[Extent]:
+        """The box of `value` that this task touches, an extent each dimension."""
+        dims = self.task.shapes.dims(value)
+        domain = [*self.task.leading, self.task.rows, self.columns]
+        if self.task.domain.rows is None:
+            domain = [*self.task.leading, self.columns]
+        aligned = domain[len(domain) - len(dims) :]
+        return [
+            ONE if is_one(dims, axis) else extent
+            for axis, extent in enumerate(aligned)
+        ]
+
+    def tile_of(self, value: SSAValue) -> SSAValue:
+        """The tile of `value`: made here, or read from where the tensor lies."""
+        tile = self.tiles.get(value)
+        if tile is None:
+            tile = self.tiles[value] = self._read(value)
+        return tile
+
+    def _read(self, value: SSAValue) -> SSAValue:
+        extents = self.extents(value)
+        if isinstance(value, OpResult) and isinstance(value.op, FullOp):
+            type_ = bounded_type(extents[-2:], element_type(value))
+            return self.full(value.op.value, type_)
+        return self.body.tile(value, extents)
+
+    def full(self, value: Attribute, type_: TensorType[Attribute]) -> SSAValue:
+        """A tile of one value."""
+        sizes = self._sizes(type_)
+        return self.body.build.value(FullOp.make(value, sizes, result_type=type_))
+
+    def _sizes(self, type_: TensorType[Attribute]) -> list[int | SSAValue]:
+        shape = type_.get_shape()
+        sizes = [self.task.rows.size, self.columns.size][-len(shape) :] if shape else []
+        return [
+            static if static >= 0 else self.body.index(size)
+            for static, size in zip(shape, sizes, strict=True)
+        ]
+
+    def emit(self, op: Operation) -> None:
+        """Repeat `op` on tiles; store what leaves the group."""
+        if isinstance(op, AssembleOp):
+            self._store_assembled(op)
+            return
+        operands = [
+            self.tile_of(v) if isinstance(v.type, TensorType) else v
+            for v in op.operands
+        ]
+        copy = type(op).create(
+            operands=operands,
+            result_types=[self._tile_type(result) for result in op.results],
+            properties=last_axis(op),
+            attributes=without_marks(op),
+        )
+        self.body.build.emit(copy)
+        copy.location = op.location
+        for old, new in zip(op.results, copy.results, strict=True):
+            new.name_hint = old.name_hint
+            self.tiles[old] = new
+            self._store(old, new)
+
+    def _tile_type(self, value: SSAValue) -> TensorType[Attribute]:
+        return bounded_type(self.extents(value)[-2:], element_type(value))
+
+    def _store(self, value: SSAValue, tile: SSAValue) -> None:
+        for output, out in zip(self.task.outputs, self.task.frame.outs, strict=True):
+            if output is value:
+                offsets = [extent.lo for extent in self.extents(value)]
+                self.body.assemble(tile, out, offsets)
+
+    def _store_assembled(self, op: AssembleOp) -> None:
+        index = list(self.task.outputs).index(op.results[0])
+        base = tuple(self.task.shapes.mixed(offset) for offset in op.mixed_offsets)
+        offsets = offsets_at(self.extents(op.source), base)
+        self.body.assemble(
+            self.tile_of(op.source), self.task.frame.outs[index], offsets
+        )
+
+
+def without_marks(op: Operation) -> dict[str, Attribute]:
+    """The attributes of `op` that still say something inside a task."""
+    gone = (GROUP, UNIT, TILE, "tile")
+    return {key: value for key, value in op.attributes.items() if key not in gone}
+
+
+def last_axis(op: Operation) -> dict[str, Attribute]:
+    """The properties of `op`; an axis, which is the last one, counted from the end."""
+    properties = dict(op.properties)
+    if "axis" in properties:
+        properties["axis"] = LAST
+    return properties
+
+
+def identity(monoid: Monoid, element: Attribute) -> Attribute:
+    """The monoid's identity as a constant of an element type."""
+    if not isinstance(element, IntegerType):
+        assert isinstance(element, AnyFloat)
+        return FloatAttr(float(monoid.identity), element)
+    low, high = -(2 ** (element.width.data - 1)), 2 ** (element.width.data - 1) - 1
+    value = max(low, min(high, monoid.identity))
+    return IntegerAttr(int(value), element)

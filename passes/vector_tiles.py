@@ -1,0 +1,146 @@
+"""
+Vector tiles: what of a group is live in UB at once, and a simple legal choice.
+
+The tile pass emits a group's ops in their order, so the peak of live bytes along that
+order is what plan-memory has to place. A group that folds rows is taken with whole
+rows if they fit; else it runs in phases over column tiles.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Operation, SSAValue
+
+from pyptoc.dialects.pypto.shape import AssembleOp
+from pyptoc.dialects.tile_types import BufType, bytes_of, element_bits
+from pyptoc.passes.cube_tiles import round_up
+from pyptoc.passes.groups import Domain, Group, has_scan
+from pyptoc.passes.shapes import Shapes
+from pyptoc.passes.structured import element_type, is_one, is_reduction, tensor_operands
+from pyptoc.runtime.machine import Machine
+
+MAX_ROWS = 64
+MAX_COLUMNS = 8192
+FILL = 0.85
+"""Share of UB that a choice may fill: placing buffers of different sizes leaves holes."""
+
+
+@dataclass(frozen=True)
+class VectorTile:
+    """Rows and columns of a tile; `phased`: rows are visited in column tiles."""
+
+    rows: int
+    columns: int
+    phased: bool
+
+
+@dataclass(frozen=True)
+class VectorChooser:
+    """Chooses the tile of one vector group."""
+
+    group: Group
+    domain: Domain
+    shapes: Shapes
+    machine: Machine
+
+    @property
+    def column_unit(self) -> int:
+        """Columns that fill 32 bytes of the group's narrowest element type."""
+        values = [v for op in self.group.ops for v in (*op.results, *op.operands)]
+        bits = [
+            element_bits(element_type(v))
+            for v in values
+            if isinstance(v.type, TensorType)
+        ]
+        return 256 // min(bits)
+
+    def choose(self, given: tuple[int, ...] | None) -> VectorTile | None:
+        """The largest tile within `given` that fits UB; None if none does."""
+        size = self.domain.columns
+        total = size.value if size.is_const else None
+        rows = MAX_ROWS if self.domain.rows is not None else 1
+        columns = MAX_COLUMNS
+        if given:
+            rows = min(rows, given[-2] if len(given) > 1 else 1)
+            columns = given[-1]
+        rows = self._clamp_rows(rows)
+        if total is not None and (not given or total <= columns):
+            whole = self._largest(rows, max(total, 1), phased=False)
+            if whole is not None and (self.domain.whole_rows or total <= columns):
+                return whole
+        if has_scan(self.group.ops):
+            return None
+        return self._cut(rows, columns, total)
+
+    def _clamp_rows(self, rows: int) -> int:
+        size = self.domain.rows
+        if size is not None and size.is_const:
+            return max(1, min(rows, size.value))
+        return rows
+
+    def _largest(self, rows: int, columns: int, *, phased: bool) -> VectorTile | None:
+        """Halve the rows until the tile fits."""
+        while rows >= 1:
+            if self.fits(rows, columns, phased=phased):
+                return VectorTile(rows, columns, phased)
+            rows //= 2
+        return None
+
+    def _cut(self, rows: int, columns: int, total: int | None) -> VectorTile | None:
+        unit = self.column_unit
+        if total is not None:
+            columns = min(columns, round_up(max(total, 1), unit))
+        columns = max(unit, columns // unit * unit)
+        phased = self.domain.whole_rows
+        while columns >= unit:
+            for count in (rows, min(rows, 16), min(rows, 4), 1):
+                if self.fits(count, columns, phased=phased):
+                    return VectorTile(count, columns, phased)
+            columns = columns // 2 // unit * unit
+        return None
+
+    def fits(self, rows: int, columns: int, *, phased: bool) -> bool:
+        """Whether the group's live buffers fit UB with tiles of this size."""
+        capacity = self.machine.space("ub").bytes
+        return self.peak(rows, columns, phased=phased) <= capacity * FILL
+
+    def peak(self, rows: int, columns: int, *, phased: bool) -> int:
+        """Bytes live at once in the worst place; loads in loops count twice."""
+        ops = self.group.ops
+        last = {v: i for i, op in enumerate(ops) for v in tensor_operands(op)}
+        live: dict[SSAValue, int] = {}
+        kept = worst = 0
+        for index, op in enumerate(ops):
+            for value in (*tensor_operands(op), *_results(op)):
+                if value not in live:
+                    size = self._bytes(value, rows, columns)
+                    produced = value in op.results
+                    live[value] = size if produced or not phased else 2 * size
+            kept += self._accumulator(op, rows) if phased else 0
+            worst = max(worst, kept + sum(live.values()))
+            for value in list(live):
+                if last.get(value, index) <= index:
+                    kept += live.pop(value) if phased and self._is_row(value) else 0
+                    live.pop(value, None)
+        return worst
+
+    def _accumulator(self, op: Operation, rows: int) -> int:
+        if not is_reduction(op):
+            return 0
+        return 3 * self._bytes(op.results[0], rows, 1)
+
+    def _is_row(self, value: SSAValue) -> bool:
+        dims = self.shapes.dims(value)
+        return not dims or is_one(dims, -1)
+
+    def _bytes(self, value: SSAValue, rows: int, columns: int) -> int:
+        dims = self.shapes.dims(value)
+        height = 1 if len(dims) < 2 or is_one(dims, -2) else rows
+        width = 1 if not dims or is_one(dims, -1) else columns
+        return bytes_of(BufType((height, width), element_type(value), "ub"))
+
+
+def _results(op: Operation) -> list[SSAValue]:
+    return [] if isinstance(op, AssembleOp) else list(op.results)

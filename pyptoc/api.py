@@ -1,0 +1,117 @@
+"""
+The compiler from Python: `compile` a source to a `Program`, then `run` it.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+    from xdsl.dialects.builtin import ModuleOp
+
+    from pyptoc.dialects.diagnostics import Diagnostic
+    from pyptoc.runtime.machine import Machine
+    from pyptoc.runtime.signature import Signature
+
+
+@dataclass(frozen=True)
+class Program:
+    """A compiled operator."""
+
+    module: ModuleOp
+    """The IR where the pipeline stopped."""
+    machine: Machine
+    signature: Signature
+    """Arguments and results, as the source declares them."""
+    remarks: tuple[Diagnostic, ...] = ()
+    """What the passes had to say."""
+
+    @property
+    def text(self) -> str:
+        """The IR as text."""
+        from pyptoc.printing import module_text
+
+        return module_text(self.module)
+
+    def run(self, **arrays: npt.ArrayLike) -> dict[str, npt.NDArray[np.generic]]:
+        """
+        The results by name, for arrays and numbers named like the arguments.
+
+        Arrays are not converted: an f32 argument takes a float32 array. bf16 and f8
+        come as ml_dtypes arrays or as unsigned integers with their bits. Raises
+        `CompileError` for inputs that do not fit and `RunError` for a program that
+        breaks a rule while it runs.
+        """
+        import numpy as np
+
+        from pyptoc.runtime.bindings import Bindings
+        from pyptoc.runtime.inputs import accept, complete
+        from pyptoc.runtime.run import run
+
+        given = {name: np.asarray(value) for name, value in arrays.items()}
+        _refuse_unknown(self.signature, given)
+        inputs = accept(self.signature, given, "run()", Bindings())
+        inputs = complete(self.signature, inputs, "run()", None)
+        values = {
+            name: value.copy() if isinstance(value, np.ndarray) else value
+            for name, value in inputs.values.items()
+        }
+        return run(self.module, self.machine, values, self.signature.name)
+
+
+def _refuse_unknown(signature: Signature, given: dict[str, Any]) -> None:
+    # In a file a spare array is only a warning; in a call it is a typing error.
+    from pyptoc.dialects.diagnostics import did_you_mean
+
+    names = [argument.name for argument in signature.arguments]
+    for name in given:
+        if name not in names:
+            hint = did_you_mean(name, names) or f"arguments: {', '.join(names)}"
+            raise TypeError(f"@{signature.name} has no argument '{name}'; {hint}")
+
+
+def compile(
+    source: str | os.PathLike[str] | ModuleOp,
+    *,
+    machine: str | os.PathLike[str] | Machine = "ascend950",
+    pipeline: str | None = None,
+    entry: str | None = None,
+) -> Program:
+    """
+    Compiles an operator.
+
+    `source` is a path, MLIR text (anything with a newline or a brace) or a module,
+    which is left as it is. `pipeline` is a pipeline text; None is the default pipeline,
+    the empty string none at all. Raises `CompileError` with every diagnostic.
+    """
+    from pyptoc.command import Unit, parse
+    from pyptoc.dialects.context import make_context
+    from pyptoc.files import read_source
+    from pyptoc.manager import run_passes
+    from pyptoc.pipeline import default_pipeline, first_pass_for, parse_pipeline
+    from pyptoc.runtime.machine import Machine, load_machine
+    from pyptoc.runtime.signature import read_signature
+
+    if not isinstance(machine, Machine):
+        machine = load_machine(
+            machine if isinstance(machine, str) else Path(os.fspath(machine))
+        )
+    context = make_context(machine)
+    if isinstance(source, str | os.PathLike):
+        text = os.fspath(source)
+        is_text = isinstance(source, str) and ("\n" in text or "{" in text)
+        unit = Unit("<string>", text) if is_text else Unit(*read_source(text))
+        module = parse(unit, context)
+    else:
+        module = source.clone()
+    signature = read_signature(module, entry)
+    if pipeline is None:
+        first = first_pass_for(module)
+        pipeline = "" if first is None else default_pipeline(first=first)
+    run_passes(parse_pipeline(pipeline), context, module)
+    return Program(module, machine, signature, tuple(context.remarks))

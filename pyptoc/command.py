@@ -1,0 +1,245 @@
+"""
+The command on a file: read, parse, verify, compile, then print or run.
+
+One bad module of a split input does not hide the next. Anything but a `CompileError`
+is an internal error: exit code 2 and a reproducer, for which the user is not to blame.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pyptoc.crash import internal_error, write_reproducer
+from pyptoc.dialects.diagnostics import CompileError, Diagnostic
+from pyptoc.files import read_source, write_text
+from pyptoc.manager import Dump, Reproducer, Timing, TreeDump, Watcher, run_passes
+from pyptoc.options import Options, UsageError
+from pyptoc.pipeline import (
+    default_pipeline,
+    first_pass_for,
+    parse_pipeline,
+    print_pipeline,
+)
+from pyptoc.printing import module_text
+from pyptoc.report import Reporter
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
+    from pyptoc.dialects.context import PyptocContext
+    from pyptoc.passes.base import PyptocPass
+    from pyptoc.runtime.machine import Machine
+
+SPLIT_MARKER = "// -----"
+
+
+@dataclass
+class Unit:
+    """One module of the input on its way through the compiler."""
+
+    name: str
+    """The file's name, as locations show it."""
+    text: str
+    """The module's text, at its lines in the file."""
+    number: int = 0
+    timing: Timing = field(default_factory=Timing)
+
+
+def split_input(name: str, text: str) -> list[Unit]:
+    """Cuts a file at its `// -----` lines; every part keeps its line numbers."""
+    units: list[Unit] = []
+    lines: list[str] = []
+    start = 0
+    numbered = text.splitlines(keepends=True)
+    for number, line in enumerate([*numbered, SPLIT_MARKER]):
+        if line.rstrip() == SPLIT_MARKER:
+            if "".join(lines).strip():
+                text = "\n" * start + "".join(lines)
+                units.append(Unit(name, text, len(units)))
+            lines, start = [], number + 1
+        else:
+            lines.append(line)
+    return units or [Unit(name, text)]
+
+
+def execute(options: Options) -> int:
+    """Does what the options ask with the input file; returns the exit code."""
+    reporter = Reporter(keep=options.verify_diagnostics)
+    try:
+        return _execute(options, reporter)
+    except CompileError as error:
+        # What has no module to belong to: the machine, the pipeline.
+        reporter.keep = False
+        reporter.report(error.diagnostics)
+        return 1
+    except (UsageError, OSError):
+        raise
+    except Exception as error:
+        return internal_error(error, "".join(reporter.sources.values()), options)
+
+
+def _execute(options: Options, reporter: Reporter) -> int:
+    from pyptoc.runtime.machine import load_machine
+
+    machine = load_machine(options.machine)
+    if options.pipeline is not None:
+        parse_pipeline(options.pipeline)
+    if options.input is None:
+        if options.dump_pass_pipeline:
+            print(print_pipeline(_passes(options, None)))
+            return 0
+        raise UsageError("no input file", "pyptoc FILE.mlir, or - for standard input")
+    name, text = read_source(options.input)
+    reporter.sources[name] = text
+    units = split_input(name, text) if options.split_input_file else [Unit(name, text)]
+    code = 0
+    outputs: list[str] = []
+    for unit in units:
+        done, output = _run_unit(unit, options, machine, reporter)
+        code = max(code, done)
+        if output is not None:
+            outputs.append(output)
+    if options.verify_diagnostics:
+        from pyptoc.expected import check_expected
+
+        code = max(2 * (code == 2), check_expected(reporter, name, text))
+    if outputs:
+        write_text(options.output, f"{SPLIT_MARKER}\n".join(outputs))
+    return code
+
+
+def _run_unit(
+    unit: Unit, options: Options, machine: Machine, reporter: Reporter
+) -> tuple[int, str | None]:
+    """The exit code of one module, and its text where that is the output."""
+    try:
+        return _compile_unit(unit, options, machine, reporter)
+    except CompileError as error:
+        reporter.report(error.diagnostics)
+        return 1, None
+    except (UsageError, OSError):
+        raise
+    except Exception as error:
+        return internal_error(error, unit.text, options), None
+
+
+def _compile_unit(
+    unit: Unit, options: Options, machine: Machine, reporter: Reporter
+) -> tuple[int, str | None]:
+    from pyptoc.dialects.context import make_context
+
+    context = make_context(machine)
+    module = parse(unit, context)
+    if options.describe:
+        from pyptoc.describe import describe
+
+        print(describe(module, options.entry))
+        return 0, None
+    if options.run or options.check_each:
+        from pyptoc.run_command import RunCommand
+
+        run = RunCommand(options, module, machine)
+        compile_module(unit, options, context, module, run.watchers())
+        _report_remarks(context, reporter)
+        code = run.finish(module, unit.timing)
+    else:
+        run, code = None, 0
+        compile_module(unit, options, context, module)
+        _report_remarks(context, reporter)
+    output = None
+    if not options.run or options.output != "-":
+        started = time.perf_counter()
+        output = module_text(module, options)
+        unit.timing.add("print", time.perf_counter() - started)
+    if options.timing:
+        sys.stderr.write(unit.timing.table())
+    return code, output
+
+
+def parse(unit: Unit, context: PyptocContext) -> ModuleOp:
+    """Parses and verifies one module."""
+    from pyptoc.dialects.parsing import parse_module
+    from pyptoc.dialects.verify import verify_module
+
+    started = time.perf_counter()
+    try:
+        module = parse_module(unit.text, unit.name, context)
+        parsed = time.perf_counter()
+        unit.timing.add("parse", parsed - started)
+        verify_module(module)
+        unit.timing.add("verify", time.perf_counter() - parsed)
+    except RecursionError:
+        problem = Diagnostic("PTO108", f"{unit.name}: regions are nested too deeply")
+        raise CompileError([problem]) from None
+    return module
+
+
+def _passes(options: Options, module: ModuleOp | None) -> list[PyptocPass]:
+    if options.pipeline is not None:
+        return parse_pipeline(options.pipeline)
+    if options.compile_to == "tensor":
+        return []
+    first = None if module is None else first_pass_for(module)
+    if module is not None and first is None:
+        return []
+    return parse_pipeline(default_pipeline(options.compile_to or "program", first))
+
+
+def compile_module(
+    unit: Unit,
+    options: Options,
+    context: PyptocContext,
+    module: ModuleOp,
+    watchers: list[Watcher] | None = None,
+) -> None:
+    """Runs the pipeline on a module, in place, with everything the options ask for."""
+    passes = _passes(options, module)
+    _check_names(options, passes)
+    if options.dump_pass_pipeline:
+        sys.stderr.write(f"{print_pipeline(passes)}\n")
+    watching: list[Watcher] = [Dump(options), *(watchers or [])]
+    if options.print_ir_tree_dir is not None:
+        folder = Path(options.print_ir_tree_dir)
+        if options.split_input_file:
+            folder /= str(unit.number)
+        watching.append(TreeDump(options, folder))
+    reproducer = Reproducer(passes) if options.crash_reproducer else None
+    if reproducer is not None:
+        watching.insert(0, reproducer)
+    try:
+        run_passes(
+            passes,
+            context,
+            module,
+            watching,
+            verify_each=options.verify_each,
+            timing=unit.timing,
+        )
+    except Exception:
+        if reproducer is not None and options.crash_reproducer:
+            remaining = print_pipeline(reproducer.remaining())
+            text = reproducer.text
+            write_reproducer(options.crash_reproducer, text, remaining, options)
+        raise
+
+
+def _check_names(options: Options, passes: list[PyptocPass]) -> None:
+    from pyptoc.dialects.diagnostics import did_you_mean
+
+    present = [each.name for each in passes]
+    for option, names in (
+        ("--print-ir-before", options.print_ir_before),
+        ("--print-ir-after", options.print_ir_after),
+    ):
+        for name in names:
+            if name not in present:
+                help = did_you_mean(name, present)
+                raise UsageError(f"{option}: no pass '{name}' in the pipeline", help)
+
+
+def _report_remarks(context: PyptocContext, reporter: Reporter) -> None:
+    reporter.report(context.remarks)

@@ -1,0 +1,55 @@
+"""
+Internal errors: a short message, exit code 2, and a file that reproduces them.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+import tempfile
+import traceback
+from typing import TYPE_CHECKING
+
+from pyptoc.files import write_text
+
+if TYPE_CHECKING:
+    from pyptoc.options import Options
+
+
+def configuration(pipeline: str | None, options: Options) -> str:
+    """The options that repeat a compilation, as one command-line text."""
+    words: list[str] = []
+    if options.machine != "ascend950":
+        words.append(f"--machine={options.machine}")
+    if pipeline is not None:
+        words.append(f"--pipeline={pipeline}")
+    elif options.compile_to is not None:
+        words.append(f"--compile-to={options.compile_to}")
+    return shlex.join(words)
+
+
+def write_reproducer(
+    name: str, text: str, pipeline: str | None, options: Options, trace: str = ""
+) -> None:
+    """Writes the IR with the options to run it by in its first line."""
+    comment = "".join(f"// {line}\n" for line in trace.splitlines())
+    header = f"// configuration: {configuration(pipeline, options)}\n"
+    write_text(name, header + text.rstrip("\n") + "\n" + comment)
+
+
+def internal_error(error: Exception, text: str, options: Options) -> int:
+    """Reports a bug of the compiler; returns the exit code 2."""
+    handle, name = tempfile.mkstemp(prefix="pyptoc-", suffix=".mlir")
+    os.close(handle)
+    trace = "".join(traceback.format_exception(error))
+    write_reproducer(name, text, options.pipeline, options, trace)
+    notes = "".join(f" {note}" for note in getattr(error, "__notes__", []))[:200]
+    summary = (str(error).splitlines() or [""])[0]
+    again = f"pyptoc {name} {configuration(options.pipeline, options)}".rstrip()
+    sys.stderr.write(
+        f"error[PTO900]: internal error: {type(error).__name__}: {summary}{notes}\n"
+        f"   note: a bug in pyptoc; {name} holds the input and the traceback\n"
+        f"   help: {again}\n"
+    )
+    return 2

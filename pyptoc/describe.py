@@ -1,0 +1,55 @@
+"""
+`--describe`: what inputs an operator wants and what it gives.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyptoc.run_command import table
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
+    from pyptoc.runtime.signature import Argument
+
+
+def describe(module: ModuleOp, entry: str | None = None) -> str:
+    """The tables of arguments, sizes and results, and a command that runs it."""
+    from pyptoc.runtime.random_inputs import example_sizes
+    from pyptoc.runtime.signature import read_signature
+
+    signature = read_signature(module, entry)
+    rows = [("argument", "type", "sizes", "random data")]
+    for argument in signature.arguments:
+        dims = ", ".join(dim for dim in argument.dims if dim)
+        rows.append((argument.name, argument.type_text, dims or "-", _data(argument)))
+    lines = [f"@{signature.name}", "", *table(rows), ""]
+    rows = [("result", "type", "tolerance")]
+    for result in signature.results:
+        kind = result.type_text
+        if result.in_place:
+            kind += f"   (updates %{result.name})"
+        rows.append((result.name, kind, str(result.tolerance)))
+    lines += [*table(rows), ""]
+    if signature.dims:
+        lines.append(f"sizes to bind: {', '.join(signature.dims)}")
+    sizes = example_sizes(signature)
+    bind = ",".join(f"{name}={size}" for name, size in sizes.items())
+    lines.append(
+        "try: pyptoc FILE --run --random-inputs=1" + (f" --bind={bind}" if bind else "")
+    )
+    return "\n".join(lines)
+
+
+def _data(argument: Argument) -> str:
+    if argument.default is not None:
+        return f"default {argument.default:g}"
+    rule = argument.data
+    if rule is None:
+        kind = str(argument.element_type)
+        if kind.startswith(("i", "ui")):
+            return "0 or 1" if kind == "i1" else "integer -8 to 8"
+        return "2^-4 to 1" if kind == "f8E8M0FNU" else "uniform -1 to 1"
+    what = rule.of or f"{rule.low} to {rule.high}"
+    return f"{rule.kind} {what}" + (", skip" if rule.skip else "")

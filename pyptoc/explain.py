@@ -1,0 +1,83 @@
+"""
+`--explain CODE`: what an error code means, beyond the text of the error.
+"""
+
+from __future__ import annotations
+
+import re
+
+from pyptoc.options import UsageError
+
+FAMILIES = {
+    "10": "The text cannot be read: a spelling, a name or the nesting.",
+    "11": "The element types or sizes of operands do not go together.",
+    "12": "A contraction (matmul, scaled_mm, einsum) does not fit its operands.",
+    "13": "A subscript, a shape or an axis does not fit its tensor.",
+    "14": "A clause is missing, unknown or has a wrong value.",
+    "15": "A loop, its destinations or its yield are not as they must be.",
+    "16": "The signature of the function is not as it must be.",
+    "17": "The structure of the module: verification, dominance, symbols, flags.",
+    "18": "The function holds something that the compiler cannot take apart.",
+    "19": "This op is part of the language, but not of this step of the compiler.",
+    "21": "A tile or a buffer does not fit the machine.",
+    "22": "The machine has no instruction for this.",
+    "29": "A kernel is not as it must be to run.",
+    "30": "What the compiler did otherwise than one might expect; it goes on.",
+    "31": "The compiler had to copy; the program is right but slower.",
+    "40": "The program broke a rule of the language while it ran.",
+    "41": "The flags of a kernel do not order its pipes.",
+    "50": "The command line or the inputs.",
+    "51": "The description of the machine.",
+    "90": "A bug in pyptoc.",
+}
+"""The first two digits of a code to what its family is about."""
+
+CODES = {
+    "PTO101": "MLIR wants a digit and a point in a float: 1.0e-3, not 1e-3; 0.5, not "
+    ".5. Integers have neither.",
+    "PTO107": "MLIR reads %b as the name of a value. The remainder is written mod, and "
+    "operators have spaces around them: %a - 1, for %a-1 is read as one name.",
+    "PTO112": "Nothing is converted implicitly. Cast one side: "
+    "%y = pypto.cast %x to f32.",
+    "PTO120": "K is the last axis of A and the last but one of B; with {a_trans} or "
+    "{b_trans} the last two axes change places.",
+    "PTO131": "A subscript list has one entry for each dimension: an index (drops the "
+    "dimension), : (all of it) or offset +: size.",
+    "PTO210": "Tiles live in small memories on the chip, padded to whole fractals of "
+    "16 rows by 32 bytes. pyptoc --list-machines names the machines.",
+    "PTO310": "An argument with an in-place result (a result of the same name) is "
+    "updated where it stands; if something else still reads the old value, or the "
+    "result has another name, it is copied first.",
+    "PTO402": "A view, read, load or store reached beyond its tensor. Offsets and "
+    "sizes come from values read at run time.",
+    "PTO405": "pypto.empty is uninitialised; each element of a result must be "
+    "written. pypto.full 0.0[...] where zeros are meant.",
+    "PTO500": "The command line cannot be understood. pyptoc --help.",
+    "PTO501": "An input is missing, or its shape or type is not the argument's. "
+    "pyptoc FILE --describe shows them. Arrays are never converted; for f8 and bf16 "
+    "unsigned integers of the same width are taken as bits.",
+    "PTO502": "A file cannot be read or written.",
+    "PTO503": "Made-up inputs need every dynamic size: --bind=M=16. The names are "
+    "those of pypto.dims; x.0 is axis 0 of an x without it.",
+    "PTO504": "A pipeline is written a,b{option=value other=1,2}. "
+    "pyptoc --list-passes shows the passes and their options.",
+    "PTO505": "An operator is the one public function of its file; helpers are "
+    "func.func private. --entry=@name chooses among several.",
+    "PTO506": "--check-each ran the program after every pass on the same inputs; this "
+    "is the first pass whose result differs. It is a bug of the pass.",
+    "PTO510": "pyptoc --list-machines names the machines; a path to a TOML file of "
+    "your own is a machine, too.",
+    "PTO900": "The file named in the message holds the input, the options and the "
+    "traceback.",
+}
+"""What can be said about a code without the program at hand."""
+
+
+def explain(code: str) -> str:
+    """The explanation of `PTO112` (or `112`); raises `UsageError` for others."""
+    match = re.fullmatch(r"(?:PTO)?(\d{3})", code.strip().upper())
+    if match is None or match[1][:2] not in FAMILIES:
+        raise UsageError(f"there is no error code '{code}'", "codes look like PTO112")
+    name = f"PTO{match[1]}"
+    family = FAMILIES[match[1][:2]]
+    return f"{name}: {family}" + (f"\n\n{CODES[name]}" if name in CODES else "")

@@ -1,0 +1,105 @@
+"""
+Reading sources and writing results: precise errors, and no half-written file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, NoReturn
+
+from pyptoc.options import UsageError
+
+STDIN = "<stdin>"
+
+
+class FileError(UsageError):
+    """A file that cannot be read or written."""
+
+    code = "PTO502"
+
+
+def _fail(name: str, doing: str, error: OSError) -> NoReturn:
+    raise FileError(f"cannot {doing} {name}: {error.strerror or error}")
+
+
+def read_source(name: str) -> tuple[str, str]:
+    """The file name for locations and the text of an input; `-` is standard input."""
+    try:
+        if name == "-":
+            shown, data = STDIN, sys.stdin.buffer.read()
+        else:
+            shown, data = name, Path(name).read_bytes()
+    except OSError as error:
+        _fail(name, "read", error)
+    except ValueError as error:  # a NUL in the file name
+        raise FileError(f"cannot read {name!r}: {error}") from error
+    return shown, _decode(shown, data)
+
+
+def _decode(name: str, data: bytes) -> str:
+    bad = data.find(b"\0")
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        bad = error.start if bad < 0 else min(bad, error.start)
+    else:
+        if bad < 0:
+            return text.removeprefix("\ufeff").replace("\r\n", "\n")
+    line = data.count(b"\n", 0, bad) + 1
+    column = bad - data.rfind(b"\n", 0, bad)
+    what = "a NUL byte" if data[bad] == 0 else f"byte 0x{data[bad]:02x}, not UTF-8"
+    raise FileError(
+        f"{name}:{line}:{column}: {what}", "the input is MLIR text in UTF-8"
+    )
+
+
+@contextlib.contextmanager
+def atomic_file(name: str) -> Iterator[IO[bytes]]:
+    """A file for writing that takes its name only when it is complete."""
+    target = Path(name)
+    if target.exists() and not target.is_file():
+        # A device or a pipe (/dev/null, /dev/stdout) cannot be renamed over.
+        try:
+            with target.open("wb") as stream:
+                yield stream
+        except OSError as error:
+            _fail(name, "write", error)
+        return
+    # Through a link, the file that it names is replaced and not the link.
+    target = Path(os.path.realpath(target))
+    try:
+        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=target.name)
+    except OSError as error:
+        _fail(name, "write", error)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            yield stream
+        mode = target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask()
+        os.chmod(temporary, mode)
+        os.replace(temporary, target)
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        if isinstance(error, OSError):
+            _fail(name, "write", error)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def write_text(name: str, text: str) -> None:
+    """Writes a result; `-` is standard output."""
+    if name == "-":
+        sys.stdout.write(text)
+        return
+    with atomic_file(name) as stream:
+        stream.write(text.encode("utf-8"))

@@ -1,0 +1,255 @@
+"""
+The command line's options: one argparse parser, one typed namespace.
+
+Names follow mlir-opt where it has them; its `mlir-` prefix may be left out or written.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import NoReturn
+
+LEVELS = ("tensor", "tasks", "kernels", "program")
+
+
+class UsageError(Exception):
+    """A command line that cannot be understood; the text says why and what to do."""
+
+    code = "PTO500"
+
+    def __init__(self, message: str, help: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.help = help
+
+
+@dataclass
+class Options(argparse.Namespace):
+    """Every option with its default; the help texts are in `build_parser`."""
+
+    input: str | None = None
+    output: str = "-"
+    pipeline: str | None = None
+    compile_to: str | None = None
+    machine: str = "ascend950"
+    entry: str | None = None
+
+    print_ir_before: list[str] = field(default_factory=list[str])
+    print_ir_after: list[str] = field(default_factory=list[str])
+    print_ir_before_all: bool = False
+    print_ir_after_all: bool = False
+    print_ir_after_change: bool = False
+    print_ir_tree_dir: str | None = None
+    print_op_generic: bool = False
+    print_debuginfo: bool = False
+    print_short: bool = False
+
+    verify_each: bool = True
+    check_each: bool = False
+    timing: bool = False
+    dump_pass_pipeline: bool = False
+    crash_reproducer: str | None = None
+    split_input_file: bool = False
+    verify_diagnostics: bool = False
+
+    run: bool = False
+    inputs: str | None = None
+    random_inputs: int | None = None
+    bind: list[str] = field(default_factory=list[str])
+    outputs: str | None = None
+    expect: str | None = None
+    tol: list[str] = field(default_factory=list[str])
+
+    list_passes: bool = False
+    list_machines: bool = False
+    list_ops: str | None = None
+    describe: bool = False
+    explain: str | None = None
+    version: bool = False
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(message, "pyptoc --help lists the options")
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _boolean(text: str) -> bool:
+    values = {"1": True, "true": True, "on": True}
+    values |= {"0": False, "false": False, "off": False}
+    if text.lower() not in values:
+        raise argparse.ArgumentTypeError(f"'{text}' is neither true nor false")
+    return values[text.lower()]
+
+
+def _seed(text: str) -> int:
+    if not re.fullmatch(r"[0-9]{1,18}", text):
+        raise argparse.ArgumentTypeError(f"'{text}' is not a seed (an integer >= 0)")
+    return int(text)
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The parser; `parse_options` is the door to it."""
+    parser = _Parser(
+        prog="pyptoc",
+        description="Compile a fused NPU operator from MLIR text to a scheduled tile "
+        "program, and run it on a model of the machine.",
+        argument_default=argparse.SUPPRESS,
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("input", nargs="?", metavar="FILE", help="MLIR text; - is standard input")
+    add("-o", dest="output", metavar="FILE", help="where the result goes (default -)")
+    add("--version", action="store_true", help="print the version")
+    _add_compiling(parser)
+    _add_printing(parser)
+    _add_checking(parser)
+    _add_running(parser)
+    _add_asking(parser)
+    return parser
+
+
+def _add_compiling(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group("compiling").add_argument
+    add(
+        "--pipeline",
+        "--pass-pipeline",
+        metavar="PASSES",
+        help="passes in order, 'a,b{option=value}'; '' only parses, verifies, prints",
+    )
+    add(
+        "--compile-to",
+        choices=LEVELS,
+        metavar="LEVEL",
+        help="stop the default pipeline at a level: " + ", ".join(LEVELS),
+    )
+    add("--machine", metavar="NAME", help="a machine or a TOML file of your own")
+    add("--entry", metavar="@NAME", help="which public function is the operator")
+    add("--split-input-file", action="store_true", help="cut the input at // -----")
+
+
+def _add_printing(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("printing (dumps go to standard error)")
+    add = group.add_argument
+    flag = "store_true"
+    add("--print-ir-before", type=_names, metavar="P,Q", help="dump before passes")
+    add("--print-ir-after", type=_names, metavar="P,Q", help="dump after passes")
+    add("--print-ir-before-all", action=flag, help="dump before every pass")
+    add("--print-ir-after-all", action=flag, help="dump after every pass")
+    add("--print-ir-after-change", action=flag, help="dump where a pass changed it")
+    add("--print-ir-tree-dir", metavar="DIR", help="one file after each pass")
+    add("--print-op-generic", action=flag, help="MLIR's generic form")
+    add("--print-debuginfo", action=flag, help="with source locations")
+    add("--print-short", action=flag, help="leave out types that can be inferred")
+
+
+def _add_checking(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group("checking").add_argument
+    flag = "store_true"
+    add(
+        "--verify-each", type=_boolean, metavar="BOOL", help="after passes (default on)"
+    )
+    add(
+        "--check-each",
+        action=flag,
+        help="run after every pass on the same inputs and name the first that differs",
+    )
+    add("--timing", action=flag, help="seconds of each pass, to standard error")
+    add("--dump-pass-pipeline", action=flag, help="the pipeline, to standard error")
+    add("--crash-reproducer", metavar="FILE", help="the IR before a pass that fails")
+    add("--verify-diagnostics", action=flag, help="check expected-error comments")
+
+
+def _add_running(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group("running").add_argument
+    add("--run", action="store_true", help="run the compiled operator")
+    add("--inputs", metavar="F.npz", help="arrays named like the arguments")
+    add("--random-inputs", type=_seed, metavar="SEED", help="make up the inputs")
+    add(
+        "--bind",
+        action="append",
+        metavar="NAME=VALUE",
+        help="sizes, scalars, small tensors: M=16,group_list=[7,9]; repeatable",
+    )
+    add("--outputs", metavar="F.npz", help="write the results")
+    add("--expect", metavar="F.npz", help="compare the results; exit 1 if they differ")
+    add("--tol", action="append", metavar="NAME=A:R", help="|d| <= A + R * |expected|")
+
+
+def _add_asking(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group("asking").add_argument
+    flag = "store_true"
+    add("--describe", action=flag, help="what inputs the operator wants")
+    add("--list-passes", action=flag, help="the passes and their options")
+    add("--list-machines", action=flag, help="the machines")
+    add("--list-ops", metavar="WORD", help="the ops (with WORD in name or summary)")
+    add("--explain", metavar="CODE", help="what an error code means")
+
+
+_OPTIONAL_VALUE = {"--verify-each": "true", "--list-ops": ""}
+
+
+def _normalise(argv: Sequence[str], known: set[str]) -> list[str]:
+    """Drops `mlir-` prefixes and fills in values that may be left out."""
+    words: list[str] = []
+    for index, word in enumerate(argv):
+        name, equals, value = word.partition("=")
+        if name.startswith(("--mlir-", "-mlir-")):
+            name = "--" + name.lstrip("-").removeprefix("mlir-")
+        elif re.match(r"-[a-z][a-z-]+$", name) and "-" + name in known:
+            name = "-" + name
+        if name in _OPTIONAL_VALUE and not equals:
+            following = argv[index + 1 : index + 2]
+            takes_next = name == "--list-ops" and following and following[0][:1] != "-"
+            if not takes_next:
+                name, equals, value = name, "=", _OPTIONAL_VALUE[name]
+        words.append(name + equals + value)
+    return words
+
+
+def parse_options(argv: Sequence[str]) -> Options:
+    """The options of a command line; raises `UsageError`."""
+    parser = build_parser()
+    known = set(parser._option_string_actions)  # pyright: ignore[reportPrivateUsage]
+    options, unknown = parser.parse_known_args(_normalise(argv, known), Options())
+    for word in unknown:
+        name = word.partition("=")[0]
+        if not name.startswith("-"):
+            raise UsageError(f"one input file at a time; '{word}' is one too many")
+        close = get_close_matches(name, known, n=1, cutoff=0.6)
+        raise UsageError(
+            f"unknown option '{name}'",
+            f"did you mean {close[0]}?" if close else "pyptoc --help lists the options",
+        )
+    _check(options)
+    return options
+
+
+def _check(options: Options) -> None:
+    if options.pipeline is not None and options.compile_to is not None:
+        raise UsageError("--pipeline and --compile-to exclude each other")
+    if not options.run:
+        only = {
+            "--outputs": options.outputs,
+            "--expect": options.expect,
+            "--tol": options.tol,
+        }
+        for name, value in only.items():
+            if value:
+                raise UsageError(f"{name} needs --run", "add --run")
+        if not options.check_each and (
+            options.inputs or options.random_inputs is not None or options.bind
+        ):
+            raise UsageError(
+                "--inputs, --random-inputs and --bind need --run or --check-each",
+                "add --run",
+            )
+    if options.run and options.split_input_file:
+        raise UsageError("--run takes one module; --split-input-file makes several")

@@ -1,0 +1,210 @@
+"""
+Pipelines as text: `inline,split-k{factor=2},schedule`, and the named levels.
+
+Options are the fields of the pass's dataclass. `{flag}` is `{flag=true}`; lists are
+`{sizes=1,2,3}`; several options are separated by spaces. A pass prints itself in the
+same form, so a dumped pipeline can be given back to `--pipeline`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import types
+import typing
+from collections.abc import Sequence
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
+
+from pyptoc.dialects.diagnostics import did_you_mean, error
+from pyptoc.passes import DEFAULT_PIPELINE, LEVELS, PASSES, pass_class
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
+    from pyptoc.passes.base import PyptocPass
+
+CODE = "PTO504"
+
+_TOKEN = re.compile(r'\s*([A-Za-z_][\w.-]*|"[^"]*"|-?[\w.+-]+|[{}=,])')
+
+
+@dataclasses.dataclass
+class _Reader:
+    """A cursor over the words of a pipeline text."""
+
+    text: str
+    at: int = 0
+
+    def peek(self) -> str:
+        match = _TOKEN.match(self.text, self.at)
+        return match.group(1) if match else ""
+
+    def take(self) -> str:
+        match = _TOKEN.match(self.text, self.at)
+        if match is None:
+            self.fail("unexpected end" if self.done() else "unexpected text")
+        self.at = match.end()
+        return match.group(1)
+
+    def value(self) -> str:
+        if self.peek() in ("{", "}", "=", ","):
+            self.fail("expected the value of an option")
+        return self.take()
+
+    def done(self) -> bool:
+        return not self.text[self.at :].strip()
+
+    def skip(self, word: str) -> bool:
+        if self.peek() != word:
+            return False
+        self.take()
+        return True
+
+    def fail(self, message: str) -> NoReturn:
+        rest = self.text[self.at :].strip()
+        where = f" at '{rest[:20]}'" if rest else " at its end"
+        error(
+            None,
+            CODE,
+            f"pipeline '{self.text}': {message}{where}",
+            help="write passes like 'a,b{option=value other=1,2}'",
+        )
+
+
+def parse_pipeline(text: str) -> list[PyptocPass]:
+    """The passes that a pipeline text names; raises `CompileError` (PTO504)."""
+    reader = _Reader(text)
+    passes: list[PyptocPass] = []
+    while not reader.done():
+        name = reader.take()
+        if not re.match(r"[A-Za-z_]", name):
+            reader.at -= len(name)
+            reader.fail("expected the name of a pass")
+        options = _parse_options(reader) if reader.skip("{") else {}
+        passes.append(make_pass(name, options))
+        if not reader.done() and not reader.skip(","):
+            reader.fail("expected a comma")
+    return passes
+
+
+def _parse_options(reader: _Reader) -> dict[str, list[str]]:
+    options: dict[str, list[str]] = {}
+    while not reader.skip("}"):
+        key = reader.take()
+        if key in ("{", "=", ","):
+            reader.at -= len(key)
+            reader.fail("expected an option's name")
+        values = options.setdefault(key.replace("-", "_"), [])
+        if not reader.skip("="):
+            continue
+        values.append(reader.value())
+        while reader.skip(","):
+            values.append(reader.value())
+    return options
+
+
+def make_pass(name: str, options: dict[str, list[str]]) -> PyptocPass:
+    """The pass `name` with its options, given as the words of the pipeline text."""
+    if name not in PASSES:
+        error(
+            None,
+            CODE,
+            f"unknown pass '{name}'",
+            help=did_you_mean(name, PASSES) or "pyptoc --list-passes lists them",
+        )
+    cls = pass_class(name)
+    hints = typing.get_type_hints(cls)
+    fields = {field.name: field for field in dataclasses.fields(cls)}
+    values: dict[str, Any] = {}
+    for key, words in options.items():
+        if key not in fields:
+            shown = ", ".join(fields) or "none"
+            error(
+                None,
+                CODE,
+                f"pass '{name}' has no option '{key}'",
+                help=did_you_mean(key, fields) or f"its options: {shown}",
+            )
+        try:
+            values[key] = _convert(words, hints[key])
+        except ValueError as problem:
+            error(None, CODE, f"pass '{name}', option '{key}': {problem}")
+    required = [
+        field.name
+        for field in fields.values()
+        if field.default is dataclasses.MISSING
+        and field.default_factory is dataclasses.MISSING
+        and field.name not in values
+    ]
+    if required:
+        error(None, CODE, f"pass '{name}' needs its option '{required[0]}'")
+    return cls(**values)
+
+
+def _convert(words: Sequence[str], wanted: Any) -> Any:
+    """The value of type `wanted` that the words of an option spell."""
+    origin = typing.get_origin(wanted)
+    if origin in (typing.Union, types.UnionType):
+        inner = [t for t in typing.get_args(wanted) if t is not types.NoneType]
+        return _convert(words, inner[0])
+    if origin is tuple:
+        return tuple(_convert([word], typing.get_args(wanted)[0]) for word in words)
+    if wanted is bool and not words:
+        return True
+    if len(words) != 1:
+        raise ValueError(f"takes one value, got {len(words)}")
+    word = words[0]
+    if wanted is str:
+        return word.strip('"')
+    allowed: dict[str, Any] | None = None
+    if wanted is bool:
+        allowed = {"true": True, "false": False, "1": True, "0": False}
+    elif origin is Literal:
+        allowed = {str(value): value for value in typing.get_args(wanted)}
+    elif isinstance(wanted, type) and issubclass(wanted, Enum):
+        allowed = {str(member.value): member for member in wanted}
+    if allowed is not None:
+        if word.strip('"') not in allowed:
+            raise ValueError(f"'{word}' is none of {', '.join(allowed)}")
+        return allowed[word.strip('"')]
+    try:
+        return wanted(word)
+    except ValueError:
+        kind = {int: "an integer", float: "a number"}.get(wanted, str(wanted))
+        raise ValueError(f"'{word}' is not {kind}") from None
+
+
+def print_pipeline(passes: Sequence[PyptocPass]) -> str:
+    """The text that `parse_pipeline` reads back."""
+    return ",".join(str(each) for each in passes)
+
+
+def default_pipeline(level: str = "program", first: str | None = None) -> str:
+    """The passes up to `level` (one of `LEVELS`), from the pass `first` on."""
+    last = LEVELS[level]
+    if last is None:
+        return ""
+    names = list(DEFAULT_PIPELINE[: DEFAULT_PIPELINE.index(last) + 1])
+    if first is not None:
+        names = names[names.index(first) :] if first in names else []
+    return ",".join(names)
+
+
+def first_pass_for(module: ModuleOp) -> str | None:
+    """
+    The pass of the default pipeline from which this IR has to go on.
+
+    None for a complete program. Printed IR of any level can so be given back to
+    `pyptoc` without saying where it came from.
+    """
+    memory_form = False
+    for op in module.walk():
+        if op.name == "npu.kernel":
+            allocs = [inner for inner in op.walk() if inner.name == "tile.alloc"]
+            placed = all("addr" in {**a.properties, **a.attributes} for a in allocs)
+            return None if placed else "plan-memory"
+        memory_form |= op.name == "npu.tasks" and not any(
+            str(result.type).startswith("tensor") for result in op.results
+        )
+    return "lower-to-tile" if memory_form else DEFAULT_PIPELINE[0]

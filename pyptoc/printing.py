@@ -1,0 +1,22 @@
+"""How the driver prints IR: the options' form, always ending in a newline."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
+    from pyptoc.options import Options
+
+
+def module_text(module: ModuleOp, options: Options | None = None) -> str:
+    """The text of a module in the form that the options ask for."""
+    from pyptoc.dialects.printing import print_module
+
+    return print_module(
+        module,
+        generic=options is not None and options.print_op_generic,
+        debuginfo=options is not None and options.print_debuginfo,
+        short=options is not None and options.print_short,
+    )

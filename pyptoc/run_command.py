@@ -1,0 +1,218 @@
+"""
+`--run`: runs the compiled operator on given or made-up inputs and shows the results.
+
+Inputs and tolerances come from the source's signature, whatever the passes make of the
+function. The table goes to standard output, everything else to standard error.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from pyptoc.check_each import CheckEach
+from pyptoc.files import atomic_file
+from pyptoc.manager import Timing, Watcher
+from pyptoc.options import Options
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
+    from pyptoc.dialects.diagnostics import Diagnostic
+    from pyptoc.runtime.compare import Comparison
+    from pyptoc.runtime.inputs import Inputs
+    from pyptoc.runtime.machine import Machine
+    from pyptoc.runtime.signature import Signature
+
+
+class RunCommand:
+    """One run; the inputs are ready before the passes start, so bad ones cost little."""
+
+    def __init__(self, options: Options, module: ModuleOp, machine: Machine) -> None:
+        from pyptoc.runtime.compare import parse_tolerances
+        from pyptoc.runtime.outputs import load_expected
+        from pyptoc.runtime.signature import read_signature
+
+        self.options = options
+        self.machine = machine
+        self.signature = read_signature(module, options.entry)
+        self.results = parse_tolerances(options.tol, self.signature.results)
+        self.expected: dict[str, Any] | None = None
+        self.warnings: list[Diagnostic] = []
+        if options.expect is not None:
+            self.expected, self.warnings = load_expected(options.expect, self.results)
+        self.seed = options.random_inputs
+        given = options.inputs or options.bind
+        if self.seed is None and not given and options.check_each:
+            self.seed = 0
+        self.inputs = _gather(self.signature, options, self.seed)
+        self.warnings += self.inputs.warnings
+        self.checker = CheckEach(self.execute, self.results)
+
+    def watchers(self) -> list[Watcher]:
+        """What has to look on while the passes run."""
+        return [self.checker] if self.options.check_each else []
+
+    def execute(self, module: ModuleOp) -> dict[str, Any]:
+        """Runs a module on copies of the inputs, which an operator may update."""
+        from pyptoc.runtime.run import run
+
+        values = {
+            name: value if isinstance(value, int | float) else value.copy()
+            for name, value in self.inputs.values.items()
+        }
+        return run(module, self.machine, values, self.signature.name)
+
+    def finish(self, module: ModuleOp, timing: Timing) -> int:
+        """Runs what the passes made and shows it; 1 if a result is not as expected."""
+        if self.options.check_each:
+            sys.stderr.write(self.checker.summary())
+        if not self.options.run:
+            return 0
+        compiling = sum(timing.rows.values())
+        started = time.perf_counter()
+        results = self.execute(module)
+        seconds = time.perf_counter() - started
+        timing.add("run", seconds)
+        if self.options.outputs is not None:
+            from pyptoc.runtime.outputs import write_npz
+
+            with atomic_file(self.options.outputs) as stream:
+                write_npz(stream, results)
+        name = f"{self.signature.name}  for {self.machine.name}"
+        lines = [
+            f"compiled  {name}   {compiling:.2f} s   {describe_program(module)}",
+            f"inputs    {self._inputs()}",
+            f"run       {seconds:.2f} s",
+        ]
+        if self.expected is None:
+            lines += summary_table(self.signature, results)
+            show(lines)
+            return 0
+        return self._verdict(lines, results)
+
+    def _verdict(self, lines: list[str], results: dict[str, Any]) -> int:
+        from pyptoc.runtime.compare import compare
+
+        expected = self.expected or {}
+        rows = [
+            compare(result, results[result.name], expected[result.name])
+            for result in self.results
+        ]
+        passed = all(row.passed for row in rows)
+        show([*lines, *comparison_table(rows), "PASS" if passed else "FAIL"])
+        if not passed and not self.options.check_each:
+            sys.stderr.write("help: --check-each names a pass that changes results\n")
+        return int(not passed)
+
+    def _inputs(self) -> str:
+        parts: list[str] = []
+        for argument in self.signature.arguments:
+            value = self.inputs.values[argument.name]
+            kind = str(argument.element_type)
+            if isinstance(value, int | float):
+                parts.append(f"{argument.name} {kind} {value:g}")
+            elif value.dtype.kind in "iu" and 0 < value.size <= 8 and value.ndim == 1:
+                parts.append(f"{argument.name} {kind} {value}")
+            else:
+                sizes = ",".join(map(str, value.shape))
+                parts.append(f"{argument.name} {kind}[{sizes}]")
+        if self.seed is not None:
+            parts.append(f" seed {self.seed}")
+        return "  ".join(parts)
+
+
+def _gather(signature: Signature, options: Options, seed: int | None) -> Inputs:
+    from pyptoc.runtime.bindings import parse_bindings
+    from pyptoc.runtime.inputs import accept, complete, load_npz
+
+    bound = parse_bindings(options.bind, signature)
+    source = options.inputs or ("--bind" if options.bind else "inputs")
+    arrays = load_npz(options.inputs) if options.inputs is not None else {}
+    inputs = accept(signature, arrays, source, bound)
+    return complete(signature, inputs, source, seed)
+
+
+def describe_program(module: ModuleOp) -> str:
+    """How many kernels, launches or tasks a module has, in words."""
+    names = [op.name for op in module.walk()]
+    counts = {
+        word: names.count(name)
+        for word, name in (
+            ("kernel", "npu.kernel"),
+            ("launch", "npu.launch"),
+            ("task group", "npu.tasks"),
+        )
+    }
+    plural = {"launch": "launches"}
+    parts = [
+        f"{count} {word if count == 1 else plural.get(word, word + 's')}"
+        for word, count in counts.items()
+        if count
+    ]
+    return ", ".join(parts) or "interpreted at the tensor level"
+
+
+def comparison_table(rows: Sequence[Comparison]) -> list[str]:
+    """The table of `--expect`."""
+    header = ("result", "type", "tolerance", "worst", "equal", "verdict")
+    cells = [
+        (
+            row.name,
+            row.type,
+            row.tolerance,
+            row.worst or "-",
+            # Rounded down: 100 % is said of nothing less.
+            f"{int(row.equal * 10000) / 100:.2f} %",
+            "ok" if row.passed else "FAIL",
+        )
+        for row in rows
+    ]
+    return table([header, *cells])
+
+
+def summary_table(signature: Signature, results: dict[str, Any]) -> list[str]:
+    """What a run without expected values shows: type, range and mean."""
+    import numpy as np
+
+    rows = [("result", "type", "min", "max", "mean")]
+    for result in signature.results:
+        array = np.asarray(results[result.name])
+        sizes = ",".join(map(str, array.shape))
+        wide = array.astype(np.float64)
+        finite = wide[np.isfinite(wide)]
+        low = high = mean = "-"
+        if finite.size:
+            low, high = f"{finite.min():.6g}", f"{finite.max():.6g}"
+            mean = f"{finite.mean():.6g}"
+        kind = f"{result.element_type}[{sizes}]"
+        odd = wide.size - finite.size
+        if odd:
+            mean += f"   ({odd} not finite)"
+        rows.append((result.name, kind, low, high, mean))
+    return table(rows)
+
+
+def table(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Rows as lines with aligned columns."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return [
+        "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths)).rstrip()
+        for row in rows
+    ]
+
+
+def show(lines: Sequence[str]) -> None:
+    """Prints lines; on a terminal the verdicts have colours."""
+    if not sys.stdout.isatty():
+        print("\n".join(lines))
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    text = Text("\n".join(lines))
+    text.highlight_words(["ok", "PASS"], "green", case_sensitive=True)
+    text.highlight_words(["FAIL"], "bold red", case_sensitive=True)
+    Console(highlight=False, soft_wrap=True).print(text)

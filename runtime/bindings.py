@@ -1,0 +1,104 @@
+"""
+`--bind`: sizes, scalars and small tensors on the command line.
+
+    --bind=M=16,lr=1e-3,group_list=[7,9]
+
+Commas outside brackets separate. A name is a dynamic size (`pypto.dims`), a scalar
+argument or a tensor argument; the same name may be a size and a scalar.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyptoc.dialects.diagnostics import did_you_mean, error
+from pyptoc.runtime.signature import Signature
+
+Value = Any
+"""A Python int, float or bool, or nested lists of them."""
+
+_NUMBER = r"(?<![\w.])"
+
+
+@dataclass
+class Bindings:
+    """What was bound, sorted by what the names are."""
+
+    sizes: dict[str, int] = field(default_factory=dict[str, int])
+    values: dict[str, Value] = field(default_factory=dict[str, Value])
+
+
+def split_bindings(text: str) -> list[str]:
+    """The parts of `A=1,B=[1,2]` between the commas outside brackets."""
+    parts, depth = [""], 0
+    for character in text:
+        depth += (character == "[") - (character == "]")
+        if character == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return [part.strip() for part in parts if part.strip()]
+
+
+def parse_value(text: str) -> Value:
+    """A number, `true`, `false`, `inf`, `nan`, or a list of them; else ValueError."""
+    words = re.sub(_NUMBER + r"inf\b", "Infinity", text)
+    words = re.sub(_NUMBER + r"nan\b", "NaN", words)
+    # JSON has neither 1. nor .5 nor +1, which people write.
+    words = re.sub(_NUMBER + r"\+(?=[\d.])", "", words)
+    words = re.sub(r"(?<=\d)\.(?!\d)", ".0", words)
+    words = re.sub(r"(?<![\w.])\.(?=\d)", "0.", words)
+    try:
+        value = json.loads(words)
+    except RecursionError:
+        raise ValueError(text) from None
+    if not _is_value(value):
+        raise ValueError(text)
+    return value
+
+
+def _is_value(value: Any) -> bool:
+    if isinstance(value, list):
+        return all(_is_value(each) for each in value)  # pyright: ignore
+    return isinstance(value, int | float)
+
+
+def parse_bindings(texts: Sequence[str], signature: Signature) -> Bindings:
+    """
+    The bindings of all `--bind` options; a later one wins.
+
+    Raises `CompileError` PTO501 for an unknown name or a value that is no number.
+    """
+    bound = Bindings()
+    arguments = {argument.name for argument in signature.arguments}
+    names = [*signature.dims, *(each.name for each in signature.arguments)]
+    for part in (part for text in texts for part in split_bindings(text)):
+        name, equals, text = (word.strip() for word in part.partition("="))
+        try:
+            if not equals:
+                raise ValueError(part)
+            value = parse_value(text)
+        except ValueError:
+            error(
+                None,
+                "PTO501",
+                f"--bind {part}: not NAME=VALUE",
+                help="--bind=M=16,lr=1e-3,group_list=[7,9]",
+            )
+        if name in signature.dims:
+            if isinstance(value, bool) or not isinstance(value, int):
+                error(None, "PTO501", f"--bind {part}: a size is an integer")
+            if not 0 <= value < 2**63:
+                error(None, "PTO501", f"--bind {part}: a size is 0 to 2^63 - 1")
+            bound.sizes[name] = value
+        elif name not in arguments:
+            listed = "names: " + ", ".join(dict.fromkeys(names))
+            hint = did_you_mean(name, names) or listed
+            error(None, "PTO501", f"--bind {part}: '{name}' names nothing", help=hint)
+        if name in arguments:
+            bound.values[name] = value
+    return bound

@@ -1,0 +1,399 @@
+"""
+Python source from structured IR: names, integers, loops and branches.
+
+The executor turns a function into the text of one Python function, compiles it once
+and calls it often. `Translator` writes what orchestration functions and kernels share:
+`arith` and `pypto.index` on Python numbers, `scf.for` and `scf.if`. Its subclasses add
+the operations of their level to `handlers`.
+
+    scf.for %i = %a to %b step %c iter_args(%x = %y) {      v7 = v2
+      %z = pypto.index %x + %i                         ->   for v6 in range(v0, v1, v3):
+      scf.yield %z                                              v8 = v6 + v7
+    }                                                           v7 = v8
+
+Names are numbers (`v7`): no text of the input reaches the source. Constants are
+written in place. Each line remembers its operation, so that a Python exception inside
+the generated function leads back to a line of the user's file (`explain`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import count
+from typing import Any, NoReturn, cast
+
+import numpy as np
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr
+from xdsl.ir import Block, Operation, SSAValue
+
+from pyptoc.dialects.diagnostics import CompileError, Diagnostic, Note, RunError
+from pyptoc.dialects.expr import to_python
+from pyptoc.dialects.pypto.scalar_expr import ScalarExpr
+from pyptoc.dialects.pypto.scalars import AssertOp, IndexOp, ScalarOp
+
+Value = SSAValue | int
+Handler = Callable[[Operation], None]
+
+_serial = count()
+
+
+def to_f32(value: float) -> float:
+    """The value rounded to f32; sums and products of two f32 round only once so."""
+    return float(np.float32(value))
+
+
+def divide(a: float, b: float) -> float:
+    """IEEE division: no exception for a zero divisor."""
+    with np.errstate(all="ignore"):
+        return float(np.float32(a) / np.float32(b))
+
+
+def truncated_quotient(a: int, b: int) -> int:
+    quotient = abs(a) // abs(b)
+    return quotient if (a < 0) == (b < 0) else -quotient
+
+
+def truncated_remainder(a: int, b: int) -> int:
+    return a - b * truncated_quotient(a, b)
+
+
+def maximum(a: float, b: float) -> float:
+    return math.nan if math.isnan(a) or math.isnan(b) else max(a, b)
+
+
+def minimum(a: float, b: float) -> float:
+    return math.nan if math.isnan(a) or math.isnan(b) else min(a, b)
+
+
+def f32_function(function: np.ufunc) -> Callable[..., float]:
+    """A numpy function of f32 on Python floats."""
+
+    def apply(*args: float) -> float:
+        with np.errstate(all="ignore"):
+            return float(function(*map(np.float32, args)))
+
+    return apply
+
+
+_HELPERS: dict[str, Any] = {
+    "to_f32": to_f32,
+    "divide": divide,
+    "truncated_quotient": truncated_quotient,
+    "truncated_remainder": truncated_remainder,
+    "maximum": maximum,
+    "minimum": minimum,
+    "sqrt_f32": f32_function(np.sqrt),
+    "exp_f32": f32_function(np.exp),
+    "log_f32": f32_function(np.log),
+    "abs_f32": f32_function(np.absolute),
+    "pow_f32": f32_function(np.power),
+}
+
+_TEMPLATES: dict[str, str] = {
+    "arith.addi": "{0} + {1}",
+    "arith.subi": "{0} - {1}",
+    "arith.muli": "{0} * {1}",
+    "arith.floordivsi": "{0} // {1}",
+    "arith.ceildivsi": "-(-{0} // {1})",
+    "arith.ceildivui": "-(-{0} // {1})",
+    "arith.divsi": "truncated_quotient({0}, {1})",
+    "arith.divui": "{0} // {1}",
+    "arith.remsi": "truncated_remainder({0}, {1})",
+    "arith.remui": "{0} % {1}",
+    "arith.minsi": "min({0}, {1})",
+    "arith.minui": "min({0}, {1})",
+    "arith.maxsi": "max({0}, {1})",
+    "arith.maxui": "max({0}, {1})",
+    "arith.andi": "{0} & {1}",
+    "arith.ori": "{0} | {1}",
+    "arith.xori": "{0} ^ {1}",
+    "arith.select": "{1} if {0} else {2}",
+    "arith.index_cast": "{0}",
+    "arith.extsi": "{0}",
+    "arith.sitofp": "to_f32({0})",
+    "arith.fptosi": "int({0})",
+    "arith.addf": "to_f32({0} + {1})",
+    "arith.subf": "to_f32({0} - {1})",
+    "arith.mulf": "to_f32({0} * {1})",
+    "arith.divf": "divide({0}, {1})",
+    "arith.negf": "-{0}",
+    "arith.maximumf": "maximum({0}, {1})",
+    "arith.minimumf": "minimum({0}, {1})",
+}
+
+# Operations of pypto.scalar; the functions are in _HELPERS.
+_SCALARS: dict[str, str] = {
+    "+": "to_f32({0} + {1})",
+    "-": "to_f32({0} - {1})",
+    "*": "to_f32({0} * {1})",
+    "/": "divide({0}, {1})",
+    "neg": "(-{0})",
+    "min": "minimum({0}, {1})",
+    "max": "maximum({0}, {1})",
+    **{name: f"{name}_f32({{0}})" for name in ("sqrt", "exp", "log", "abs")},
+    "pow": "pow_f32({0}, {1})",
+}
+
+# The predicates of arith.cmpi, in the order of their numbers; sizes are not negative,
+# so the unsigned ones are the signed ones.
+_COMPARES = ("==", "!=", "<", "<=", ">", ">=", "<", "<=", ">", ">=")
+
+
+class Translator:
+    """Writes the source of one function; see the module's docstring."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.line_ops: list[Operation | None] = []
+        self.depth = 0
+        self.op: Operation | None = None
+        self.scope: dict[str, Any] = dict(_HELPERS)
+        """The globals of the generated function."""
+        self.names: dict[SSAValue, str] = {}
+        self.loops: list[tuple[str, SSAValue]] = []
+        """Index variables of all loops, as they are named."""
+        self._fresh = count()
+        self.file = f"<pyptoc {next(_serial)}>"
+        self.handlers: dict[str, Handler] = {
+            "arith.constant": self._constant,
+            "arith.cmpi": self._compare,
+            "pypto.index": self._index,
+            "pypto.scalar": self._scalar,
+            "scf.for": self.write_for,
+            "scf.if": self._if,
+            **dict.fromkeys(_TEMPLATES, self._template),
+        }
+
+    # Writing.
+
+    def line(self, text: str) -> None:
+        self.lines.append("    " * self.depth + text)
+        self.line_ops.append(self.op)
+
+    @contextmanager
+    def indented(self) -> Generator[None]:
+        self.depth += 1
+        yield
+        self.depth -= 1
+
+    def fresh(self, prefix: str = "v") -> str:
+        return f"{prefix}{next(self._fresh)}"
+
+    def bind(self, value: object, prefix: str = "g") -> str:
+        """A global of the generated function that holds `value`."""
+        name = self.fresh(prefix)
+        self.scope[name] = value
+        return name
+
+    def define(self, value: SSAValue) -> str:
+        """The new local for an SSA value."""
+        name = self.names[value] = self.fresh()
+        return name
+
+    def ref(self, value: Value) -> str:
+        """The text that reads a value."""
+        if isinstance(value, int):
+            return str(value)
+        return self.names[value]
+
+    def refs(self, values: Sequence[Value]) -> str:
+        """Values as the arguments of a call."""
+        return ", ".join(map(self.ref, values))
+
+    def tuple_of(self, values: Sequence[Value]) -> str:
+        return "(" + "".join(self.ref(value) + ", " for value in values) + ")"
+
+    def compiled(self, name: str) -> Callable[..., Any]:
+        """Compile the lines and return the function `name` of them."""
+        source = "\n".join(self.lines) + "\n"
+        exec(compile(source, self.file, "exec"), self.scope)
+        return self.scope[name]
+
+    # Operations.
+
+    def block(self, block: Block) -> None:
+        for op in block.ops:
+            self.operation(op)
+
+    def operation(self, op: Operation) -> None:
+        handler = self.handlers.get(op.name)
+        self.op = op
+        if handler is None:
+            reason = f"the executor does not run {op.name} here"
+            raise CompileError([Diagnostic("PTO290", reason, op.location)])
+        handler(op)
+
+    def _constant(self, op: Operation) -> None:
+        value = cast(arith.ConstantOp, op).value
+        result = op.results[0]
+        if isinstance(value, IntegerAttr):
+            number = cast("IntegerAttr[Any]", value).value.data
+            self.names[result] = f"({number})" if number < 0 else str(number)
+        elif isinstance(value, FloatAttr):
+            self.names[result] = self.bind(
+                to_f32(cast("FloatAttr[Any]", value).value.data)
+            )
+        else:
+            self.fail_to_translate(op, "constants are integers or floats here")
+
+    def fail_to_translate(self, op: Operation, reason: str) -> NoReturn:
+        raise CompileError([Diagnostic("PTO290", reason, op.location)])
+
+    def _template(self, op: Operation) -> None:
+        text = _TEMPLATES[op.name].format(*map(self.ref, op.operands))
+        self.line(f"{self.define(op.results[0])} = {text}")
+
+    def _compare(self, op: Operation) -> None:
+        sign = _COMPARES[cast(arith.CmpiOp, op).predicate.value.data]
+        a, b = map(self.ref, op.operands)
+        self.line(f"{self.define(op.results[0])} = {a} {sign} {b}")
+
+    def _index(self, op: Operation) -> None:
+        text = self.expression(op)
+        self.line(f"{self.define(op.results[0])} = {text}")
+
+    def expression(self, op: Operation) -> str:
+        """The Python text of an operation's integer expression or compare."""
+        computed = cast(IndexOp | AssertOp, op)
+        names = {f"s{n}": self.ref(value) for n, value in enumerate(computed.inputs)}
+        return to_python(computed.expr.data, lambda key: names[cast(str, key)])
+
+    def _scalar(self, op: Operation) -> None:
+        scalar = cast(ScalarOp, op)
+        names = list(map(self.ref, scalar.inputs))
+        text = self._scalar_text(scalar.expr.data, names)
+        self.line(f"{self.define(op.results[0])} = {text}")
+
+    def _scalar_text(self, expr: ScalarExpr, names: Sequence[str]) -> str:
+        if expr.op == "number":
+            return self.bind(float(expr.value))
+        if expr.op == "operand":
+            return names[int(expr.value)]
+        args = [self._scalar_text(arg, names) for arg in expr.args]
+        return _SCALARS[expr.op].format(*args)
+
+    def write_for(self, op: Operation) -> None:
+        loop = cast(scf.ForOp, op)
+        block = loop.body.block
+        index, *carried = block.args
+        inits = self.refs(loop.iter_args)
+        names = [self.define(arg) for arg in carried]
+        if names:
+            self.line(f"{', '.join(names)} = {inits}")
+        bounds = self.refs([loop.lb, loop.ub, loop.step])
+        variable = self.define(index)
+        self.loops.append((variable, index))
+        self.line(f"for {variable} in range({bounds}):")
+        with self.indented():
+            self.line("pass")
+            self.loop_body(op, block)
+            self._assign(names, block)
+        for result, name in zip(op.results, names, strict=True):
+            self.names[result] = name
+
+    def loop_body(self, op: Operation, block: Block) -> None:
+        """The body of a loop; a subclass may know a faster way."""
+        for inner in block.ops:
+            if not isinstance(inner, scf.YieldOp):
+                self.operation(inner)
+
+    def _assign(self, names: Sequence[str], block: Block) -> None:
+        terminator = block.last_op
+        if names and isinstance(terminator, scf.YieldOp):
+            self.line(f"{', '.join(names)} = {self.refs(terminator.operands)}")
+
+    def _if(self, op: Operation) -> None:
+        branch = cast(scf.IfOp, op)
+        names = [self.fresh() for _ in op.results]
+        for keyword, region in (
+            (f"if {self.ref(branch.cond)}:", branch.true_region),
+            ("else:", branch.false_region),
+        ):
+            if not region.blocks:
+                continue
+            self.op = op
+            self.line(keyword)
+            with self.indented():
+                self.line("pass")
+                self.loop_body(op, region.block)
+                self._assign(names, region.block)
+        for result, name in zip(op.results, names, strict=True):
+            self.names[result] = name
+
+    # Errors.
+
+    def guarded(self, function: Callable[..., Any], *args: Any) -> Any:
+        """Call generated code; its errors say in which iteration they occurred."""
+        try:
+            return function(*args)
+        except RunError as failure:
+            raise self.in_context(failure, failure) from None
+        except ArithmeticError as failure:
+            raise self.in_context(self.as_run_error(failure), failure) from failure
+        except ValueError as failure:
+            if "arg 3 must not be zero" not in str(failure):
+                raise
+            raise self.in_context(self.as_run_error(failure), failure) from failure
+
+    def as_run_error(self, failure: Exception) -> RunError:
+        """A Python exception of the generated code as an error of the program."""
+        op = self.op_at(failure)
+        location = None if op is None else op.location
+        message = "division by zero"
+        if isinstance(failure, ValueError):
+            message = "the step of a loop is 0"
+        elif isinstance(failure, OverflowError):
+            message = "an integer does not fit in its type"
+        return RunError([Diagnostic("PTO403", message, location)])
+
+    def in_context(self, failure: RunError, cause: Exception) -> RunError:
+        """The error with a note of the loop indices around it."""
+        frame, op = self._innermost(cause)
+        place = "" if op is None or frame is None else self.place(op, frame)
+        if not place:
+            return failure
+        return RunError(
+            replace(one, notes=(*one.notes, Note(place))) for one in failure.diagnostics
+        )
+
+    def place(self, op: Operation, values: dict[str, Any]) -> str:
+        """`in loop (%e = 1)`: the indices of the loops around an operation."""
+        loops: list[SSAValue] = []
+        parent = op.parent_op()
+        while parent is not None:
+            if isinstance(parent, scf.ForOp):
+                loops.insert(0, parent.body.block.args[0])
+            parent = parent.parent_op()
+        return f"in loop ({self.show(loops, values)})" if loops else ""
+
+    def show(self, indices: Sequence[SSAValue], values: dict[str, Any]) -> str:
+        """`%i = 1, %j = 2`"""
+        return ", ".join(
+            f"%{index.name_hint or self.names[index]} = {values.get(self.names[index])}"
+            for index in indices
+        )
+
+    def op_at(self, failure: Exception) -> Operation | None:
+        """The operation whose generated line raised."""
+        return self._innermost(failure)[1]
+
+    def _innermost(
+        self, failure: Exception
+    ) -> tuple[dict[str, Any] | None, Operation | None]:
+        """The locals of the generated function and the operation of its line.
+
+        An instruction that was issued is a function inside it, with its own line.
+        """
+        values: dict[str, Any] | None = None
+        op: Operation | None = None
+        trace = failure.__traceback__
+        while trace is not None:
+            if trace.tb_frame.f_code.co_filename == self.file:
+                values = {**(values or {}), **trace.tb_frame.f_locals}
+                op = self.line_ops[trace.tb_lineno - 1] or op
+            trace = trace.tb_next
+        return values, op

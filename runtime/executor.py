@@ -1,0 +1,174 @@
+"""
+The executor: kernels and their launches on numpy, with or without addresses and flags.
+
+    program = Executable(module, machine)
+    results = program.run({"a": a, "b": b})
+
+Each kernel becomes one Python function (`translate.py`), the orchestration another
+(`orchestration.py`); both are made at the first run and kept. Always checked: the
+bounds of every access to gm, extents against buffers, assertions, and that results are
+fully written. `order=seed` runs the pipes of each task as far apart as the flags allow
+(`pipes.py`): a forgotten flag then shows as a wrong value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.dialects.builtin import ModuleOp
+
+from pyptoc.dialects.diagnostics import error
+from pyptoc.dialects.npu_kernel import kernels_of
+from pyptoc.runtime.codegen import to_f32
+from pyptoc.runtime.machine import Machine
+from pyptoc.runtime.matmul import Scratch
+from pyptoc.runtime.memory import Buffers, Memory
+from pyptoc.runtime.numerics import storage_dtype
+from pyptoc.runtime.orchestration import Orchestration, unwritten
+from pyptoc.runtime.pipes import Pipes
+from pyptoc.runtime.signature import Argument, Signature, find_entry, read_signature
+from pyptoc.runtime.translate import Core, KernelTranslator
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a program is translated."""
+
+    fuse: bool = True
+    check: bool = False
+    ordered: bool = True
+    """Program order; otherwise pipes run as far apart as the flags allow."""
+
+
+@dataclass(frozen=True)
+class _Program:
+    """One translation of an entry function and the kernels it launches."""
+
+    orchestration: Orchestration
+    pipes: Pipes
+
+
+class Executable:
+    """A module of kernels and their orchestration, ready to run."""
+
+    def __init__(
+        self,
+        module: ModuleOp,
+        machine: Machine,
+        *,
+        fuse: bool = True,
+        check: bool = False,
+    ) -> None:
+        """
+        fuse: one product for a loop of slices (see `translate_cube.py`).
+        check: poison the buffers of a core before each kernel.
+        """
+        self.module, self.machine = module, machine
+        self.settings = Settings(fuse, check)
+        self._programs: dict[tuple[str, Settings], _Program] = {}
+        self._signatures: dict[str, Signature] = {}
+
+    def run(
+        self,
+        inputs: Mapping[str, Any],
+        entry: str | None = None,
+        order: int | None = None,
+    ) -> dict[str, Array]:
+        """The results by name. `order`: a seed for running the pipes out of order.
+
+        Inputs are arrays of the storage type (or of its bits), or numbers, by the
+        arguments' names. Raises RunError; the inputs are never changed.
+        """
+        function = find_entry(self.module, entry)
+        name = function.sym_name.data
+        program = self.prepare(name, ordered=order is None)
+        if order is not None:
+            program.pipes.seed(order)
+        if name not in self._signatures:
+            self._signatures[name] = read_signature(self.module, name)
+        signature = self._signatures[name]
+        orchestration = program.orchestration
+        given = [
+            _bound(argument, inputs, orchestration.is_written(value))
+            for argument, value in zip(
+                signature.arguments, function.body.block.args, strict=True
+            )
+        ]
+        with np.errstate(all="ignore"):
+            values = orchestration.call(given)
+        results: dict[str, Array] = {}
+        for result, value in zip(signature.results, values, strict=True):
+            if isinstance(value, Memory):
+                unwritten(result.name, value, orchestration.return_op)
+                results[result.name] = _released(value, inputs)
+            else:
+                dtype = storage_dtype(result.element_type)
+                results[result.name] = np.array(value, dtype)
+        return results
+
+    def prepare(self, name: str, ordered: bool = True) -> _Program:
+        """Translate an entry function and all kernels, once."""
+        settings = replace(self.settings, ordered=ordered)
+        key = (name, settings)
+        if key not in self._programs:
+            pipes = Pipes(0)
+            core = Core(
+                Buffers(self.machine),
+                Scratch(),
+                settings.fuse,
+                settings.check,
+                None if ordered else pipes,
+            )
+            kernels = {
+                name: KernelTranslator(kernel, core)
+                for name, kernel in kernels_of(self.module).items()
+            }
+            function = find_entry(self.module, name)
+            self._programs[key] = _Program(Orchestration(function, kernels), pipes)
+        return self._programs[key]
+
+
+def _bound(argument: Argument, inputs: Mapping[str, Any], written: bool) -> Any:
+    """An input as the orchestration takes it: Memory, int or float."""
+    if argument.name in inputs:
+        value = inputs[argument.name]
+    elif argument.default is not None:
+        value = argument.default
+    else:
+        error(argument.location, "PTO501", f"missing input '{argument.name}'")
+    dtype = storage_dtype(argument.element_type)
+    if argument.shape is None:
+        return to_f32(float(value)) if dtype.kind == "f" else int(value)
+    array = np.asarray(value)
+    is_bits = array.dtype.kind in "uV" and array.dtype.itemsize == dtype.itemsize
+    if array.dtype != dtype and is_bits:
+        array = np.ascontiguousarray(array).view(dtype)
+    shape = argument.shape
+    fits = len(shape) == array.ndim and all(
+        size is None or size == given
+        for size, given in zip(shape, array.shape, strict=True)
+    )
+    if array.dtype != dtype or not fits:
+        error(
+            argument.location,
+            "PTO501",
+            f"'{argument.name}' has shape {array.shape} {array.dtype}; "
+            f"%{argument.name} is {argument.type_text}",
+        )
+    return Memory(array.copy() if written else np.ascontiguousarray(array))
+
+
+def _released(memory: Memory, inputs: Mapping[str, Any]) -> Array:
+    """A result's array, which is never one of the inputs."""
+    array = memory.array
+    shared = any(
+        isinstance(given, np.ndarray) and np.may_share_memory(array, cast(Array, given))
+        for given in inputs.values()
+    )
+    return array.copy() if shared else array

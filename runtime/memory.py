@@ -1,0 +1,133 @@
+"""
+Memory of the executor: arrays in gm, and the buffers of one core.
+
+Buffers hold true bytes. With addresses, all buffers of a space are views into one
+arena of the machine's size, so that two that overlap really spoil each other; without,
+each allocation has storage of its own. L0A and L0B are the exception: they hold f32
+images of their elements, four times as many bytes at four times the address, since a
+matmul would decode them anyway. What nobody wrote is 0xFF: NaN in every float type.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.ir import Attribute
+
+from pyptoc.dialects.diagnostics import CompileError, Diagnostic
+from pyptoc.dialects.tile import AllocOp
+from pyptoc.dialects.tile_types import BufType, Space, bytes_of
+from pyptoc.runtime.machine import Machine
+from pyptoc.runtime.numerics import storage_dtype
+
+Array = NDArray[Any]
+
+POISON = 0xFF
+IMAGE_BYTES = 4
+"""Bytes of an L0A or L0B image for each byte of the buffer: 8-bit types become f32."""
+_IMAGES = (Space.L0A, Space.L0B)
+_PACKED = (Space.SCALE_A, Space.SCALE_B)
+
+
+@dataclass(frozen=True)
+class Memory:
+    """An array in gm; `written` marks its elements that were stored, if asked for."""
+
+    array: Array
+    written: Array | None = None
+
+    @staticmethod
+    def uninitialised(
+        shape: tuple[int, ...], element: Attribute, marked: bool
+    ) -> Memory:
+        array = np.empty(shape, storage_dtype(element))
+        array.reshape(-1).view(np.uint8)[...] = POISON
+        return Memory(array, np.zeros(shape, np.bool_) if marked else None)
+
+    def reshaped(self, shape: tuple[int, ...]) -> Memory:
+        """An alias with other sizes and as many elements."""
+        marks = None if self.written is None else self.written.reshape(shape)
+        return Memory(self.array.reshape(shape), marks)
+
+
+class Buffers:
+    """The on-chip memory of one core."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        self.storage: dict[object, Array] = {}
+        """Raw bytes: by space, and by allocation for those without an address."""
+
+    def poison(self) -> None:
+        """Forget everything, as between two kernels."""
+        for raw in self.storage.values():
+            raw.fill(POISON)
+
+    def views(self, alloc: AllocOp) -> tuple[Array, ...]:
+        """The array of each slot of an allocation."""
+        kind = alloc.type
+        scale = IMAGE_BYTES if kind.space in _IMAGES else 1
+        if alloc.address is None:
+            raw, start = self._raw(alloc, scale * alloc.total_bytes), 0
+        else:
+            raw = self._raw(kind.space, scale * self._capacity(alloc))
+            start = scale * alloc.address
+        step = scale * bytes_of(kind)
+        offsets = (start + slot * step for slot in range(alloc.slot_count))
+        return tuple(_view(raw, offset, kind) for offset in offsets)
+
+    def _raw(self, key: object, size: int) -> Array:
+        if key not in self.storage:
+            # Words, so that every type is aligned.
+            words = np.empty(-(-size // 8), np.uint64)
+            self.storage[key] = words.view(np.uint8)
+            self.storage[key].fill(POISON)
+        return self.storage[key]
+
+    def _capacity(self, alloc: AllocOp) -> int:
+        space = self.machine.space(alloc.type.space.value)
+        end = (alloc.address or 0) + alloc.total_bytes
+        if end <= space.bytes:
+            return space.bytes
+        raise CompileError(
+            [
+                Diagnostic(
+                    "PTO290",
+                    f"this buffer ends at byte {end} of {space.name}, which has "
+                    f"{space.bytes} bytes on {self.machine.name}",
+                    alloc.location,
+                )
+            ]
+        )
+
+
+def _view(raw: Array, offset: int, kind: BufType) -> Array:
+    dtype = buffer_dtype(kind)
+    row_bytes = kind.columns * dtype.itemsize
+    if kind.space not in _PACKED:
+        row_bytes = -(-row_bytes // 32) * 32
+    return np.ndarray(
+        kind.shape, dtype, raw.data, offset, strides=(row_bytes, dtype.itemsize)
+    )
+
+
+def buffer_dtype(kind: BufType) -> np.dtype[Any]:
+    """How the executor holds the elements of a buffer."""
+    if kind.space in _IMAGES:
+        return np.dtype(np.float32)
+    return storage_dtype(kind.element_type)
+
+
+def may_overlap(one: AllocOp, other: AllocOp) -> bool:
+    """Whether two allocations can share bytes."""
+    if one is other:
+        return True
+    if one.type.space != other.type.space:
+        return False
+    if one.address is None or other.address is None:
+        return False
+    first, second = sorted((one, other), key=lambda alloc: alloc.address or 0)
+    return (first.address or 0) + first.total_bytes > (second.address or 0)

@@ -1,0 +1,257 @@
+"""
+The orchestration function as a Python function: sizes, scalars, allocations, launches.
+
+It runs once a call, so the operations on gm arrays are closures that the generated code
+calls; what counts is that loops over hundreds of launches cost microseconds a trip.
+Events only order tasks, and tasks run in grid order, launch after launch: an event is
+None here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from math import prod
+from typing import Any, NoReturn, cast
+
+import numpy as np
+from xdsl.dialects import func, scf
+from xdsl.dialects.builtin import IndexType, MemRefType
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from pyptoc.dialects.diagnostics import Diagnostic, RunError
+from pyptoc.dialects.expr import Compare
+from pyptoc.dialects.npu_kernel import LaunchOp
+from pyptoc.dialects.npu_memory import AllocOp, ReadOp, ReshapeOp
+from pyptoc.dialects.pypto.scalars import AssertOp, DimOp
+from pyptoc.runtime.codegen import Translator, to_f32
+from pyptoc.runtime.memory import Memory
+from pyptoc.runtime.translate import KernelTranslator, raise_out_of_bounds
+
+Launch = Callable[[tuple[int, ...], tuple[Memory, ...], tuple[Any, ...]], None]
+
+
+class Aliases:
+    """Which memrefs of a function may be the same memory (sets of values)."""
+
+    def __init__(self, function: func.FuncOp) -> None:
+        self._leader: dict[SSAValue, SSAValue] = {}
+        for op in function.walk():
+            if op.name == "npu.reshape":
+                self._join(op.results[0], op.operands[0])
+            elif isinstance(op, scf.ForOp):
+                body = op.body.block
+                self._join_all(op.results, op.iter_args, body.args[1:])
+                self._join_all(op.results, _yielded(body.last_op))
+            elif isinstance(op, scf.IfOp):
+                for region in op.regions:
+                    if region.blocks:
+                        self._join_all(op.results, _yielded(region.block.last_op))
+
+    def _join_all(self, *columns: Iterable[SSAValue]) -> None:
+        for first, *others in zip(*columns, strict=True):
+            for other in others:
+                self._join(first, other)
+
+    def _join(self, one: SSAValue, other: SSAValue) -> None:
+        self._leader[self.leader(one)] = self.leader(other)
+
+    def leader(self, value: SSAValue) -> SSAValue:
+        """The value that stands for all that may be this memory."""
+        while value in self._leader and self._leader[value] is not value:
+            value = self._leader[value]
+        return value
+
+    def leaders(self, values: Iterable[SSAValue]) -> set[SSAValue]:
+        return {self.leader(value) for value in values}
+
+
+def _yielded(terminator: Operation | None) -> Iterable[SSAValue]:
+    return () if terminator is None else terminator.operands
+
+
+class Orchestration(Translator):
+    """Writes one function; its `run` takes and returns Memory and numbers."""
+
+    def __init__(
+        self, function: func.FuncOp, kernels: dict[str, KernelTranslator]
+    ) -> None:
+        super().__init__()
+        self.function = function
+        self.kernels = kernels
+        self.aliases = Aliases(function)
+        returned = function.get_return_op()
+        assert returned is not None
+        self.return_op = returned
+        self.returned = self.aliases.leaders(returned.operands)
+        self.written = self.aliases.leaders(self._stored_to())
+        self.handlers |= {
+            "func.return": self._return,
+            "npu.alloc": self._alloc,
+            "npu.reshape": self._reshape,
+            "npu.read": self._read,
+            "npu.launch": self._launch,
+            "npu.no_events": self._events,
+            "npu.join": self._events,
+            "pypto.dim": self._dim,
+            "pypto.assert": self._assert,
+        }
+        arguments = function.body.block.args
+        self.line(f"def run({', '.join(map(self.define, arguments))}):")
+        with self.indented():
+            self.block(function.body.block)
+        self.run: Callable[..., tuple[Any, ...]] = self.compiled("run")
+
+    def _stored_to(self) -> Iterator[SSAValue]:
+        """The memrefs that some launch stores to."""
+        for op in self.function.walk():
+            if op.name == "npu.launch":
+                launch = cast(LaunchOp, op)
+                stored = self.kernels[launch.callee_name].stored
+                for number, buffer in enumerate(launch.buffers):
+                    if number in stored:
+                        yield buffer
+
+    def call(self, args: list[Any]) -> tuple[Any, ...]:
+        """Run the function."""
+        return self.guarded(self.run, *args)
+
+    def is_written(self, argument: SSAValue) -> bool:
+        """Whether the function may change this argument's memory."""
+        return self.aliases.leader(argument) in self.written
+
+    def _return(self, op: Operation) -> None:
+        self.line(f"return {self.tuple_of(op.operands)}")
+
+    # Memory.
+
+    def _alloc(self, op: Operation) -> None:
+        result = op.results[0]
+        element = cast("MemRefType[Attribute]", result.type).element_type
+        marked = self.aliases.leader(result) in self.returned
+
+        def allocate(*sizes: int) -> Memory:
+            if min(sizes, default=0) < 0:
+                shown = ", ".join(map(str, sizes))
+                raise_out_of_bounds(op, f"an allocation of sizes [{shown}]")
+            return Memory.uninitialised(sizes, element, marked)
+
+        self._call(op, allocate, cast(AllocOp, op).mixed_sizes)
+
+    def _reshape(self, op: Operation) -> None:
+        def reshape(memory: Memory, *sizes: int) -> Memory:
+            if prod(sizes) != memory.array.size or min(sizes, default=0) < 0:
+                shown = ", ".join(map(str, sizes))
+                raise_out_of_bounds(
+                    op, f"{list(memory.array.shape)} reshaped to [{shown}]"
+                )
+            return memory.reshaped(sizes)
+
+        reshaping = cast(ReshapeOp, op)
+        self._call(op, reshape, [reshaping.source, *reshaping.mixed_sizes])
+
+    def _read(self, op: Operation) -> None:
+        reading = cast(ReadOp, op)
+        name = f"%{reading.source.name_hint or 'memory'}"
+        convert = int if isinstance(op.results[0].type, IndexType) else to_f32
+
+        def read(memory: Memory, *place: int) -> int | float:
+            for dim, (index, size) in enumerate(
+                zip(place, memory.array.shape, strict=True)
+            ):
+                if not 0 <= index < size:
+                    raise_out_of_bounds(
+                        op,
+                        f"read of {name}[{', '.join(map(str, place))}]: index {index}"
+                        f" of dimension {dim}, {name} has {size} there",
+                    )
+            return convert(memory.array[place])
+
+        self._call(op, read, [reading.source, *reading.mixed_offsets])
+
+    def _dim(self, op: Operation) -> None:
+        axis = cast(DimOp, op).axis.value.data
+        source = self.ref(op.operands[0])
+        self.line(f"{self.define(op.results[0])} = {source}.array.shape[{axis}]")
+
+    def _call(
+        self, op: Operation, function: Callable[..., object], args: Iterable[Any]
+    ) -> None:
+        call = f"{self.bind(function)}({self.refs(list(args))})"
+        self.line(f"{self.define(op.results[0])} = {call}")
+
+    # Launches.
+
+    def _events(self, op: Operation) -> None:
+        self.line(f"{self.define(op.results[0])} = None")
+
+    def _launch(self, op: Operation) -> None:
+        launch = cast(LaunchOp, op)
+        kernel = self.kernels[launch.callee_name]
+
+        def run(
+            grid: tuple[int, ...],
+            memories: tuple[Memory, ...],
+            scalars: tuple[Any, ...],
+        ) -> None:
+            if min(grid, default=1) < 0:
+                raise_out_of_bounds(op, f"a launch of grid {list(grid)}")
+            kernel.launch(grid, memories, scalars)
+
+        groups = (launch.grid, launch.buffers, launch.scalars)
+        call = f"{self.bind(run)}({', '.join(map(self.tuple_of, groups))})"
+        self.line(f"{self.define(op.results[0])} = {call}")
+
+    # Asserts.
+
+    def _assert(self, op: Operation) -> None:
+        checked = cast(AssertOp, op)
+
+        def fail(*values: int) -> NoReturn:
+            raise_assertion(checked, values)
+
+        condition = self.expression(op)
+        values = self.refs(op.operands)
+        self.line(f"if not ({condition}): {self.bind(fail)}({values})")
+
+
+def raise_assertion(op: AssertOp, operands: tuple[int, ...]) -> NoReturn:
+    """The error of a pypto.assert whose operands have these values."""
+    known: dict[Hashable, int] = {f"s{n}": value for n, value in enumerate(operands)}
+    compare = cast(Compare, op.expr.data)
+    shown = operands[len(op.inputs) :]
+    if not shown:
+        shown = (compare.lhs.evaluate(known), compare.rhs.evaluate(known))
+    message = op.message.data
+    for number, value in enumerate(shown):
+        message = message.replace(f"{{{number}}}", str(value))
+    code = "PTO401" if op.code is None else op.code.data
+    names = {
+        f"s{number}": f"%{value.name_hint or number}"
+        for number, value in enumerate(op.inputs)
+    }
+    rule = compare.to_string(lambda key: names[cast(str, key)])
+    values = ", ".join(
+        f"{name} = {known[symbol]}" for symbol, name in sorted(names.items())
+    )
+    found = Diagnostic(code, message, op.location, rule=rule, here=values)
+    raise RunError([found])
+
+
+def unwritten(name: str, memory: Memory, at: Operation) -> None:
+    """Raise PTO405 if a result has elements that no store wrote."""
+    marks = memory.written
+    if marks is None or marks.all():
+        return
+    places = np.nonzero(~marks)
+    ranges = [(int(place.min()), int(place.max())) for place in places]
+    names = [f"dimension {dim}: " for dim in range(len(ranges))]
+    names[-2:] = ["rows ", "columns "][-len(names) :]
+    if len(names) == 1:
+        names = ["elements "]
+    where = ", ".join(
+        f"{kind}{low} to {high}"
+        for kind, (low, high) in zip(names, ranges, strict=True)
+    )
+    count = len(places[0])
+    message = f'result "{name}" has {count} elements that no store wrote: {where}'
+    raise RunError([Diagnostic("PTO405", message, at.location)])

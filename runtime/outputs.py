@@ -1,0 +1,92 @@
+"""
+Results as files, and expected results from files.
+"""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Mapping, Sequence
+from typing import IO, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pyptoc.dialects.diagnostics import CompileError, Diagnostic, did_you_mean
+from pyptoc.runtime.inputs import as_storage, load_npz
+from pyptoc.runtime.numerics import storage_dtype
+from pyptoc.runtime.signature import Result
+
+Array = npt.NDArray[Any]
+
+
+def write_npz(stream: IO[bytes], results: Mapping[str, Any]) -> None:
+    """
+    Writes results as an .npz; the same results give the same bytes.
+
+    Types that numpy does not have (bf16, f8) become unsigned integers of their width.
+    """
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
+        for name, value in results.items():
+            array = np.asarray(value)
+            if array.dtype.kind not in "iubf" or "float8" in array.dtype.name:
+                array = array.view(np.dtype(f"u{array.dtype.itemsize}"))
+            with archive.open(
+                zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True
+            ) as member:
+                np.lib.format.write_array(member, array, allow_pickle=False)
+
+
+def load_expected(
+    name: str, results: Sequence[Result]
+) -> tuple[dict[str, Array], list[Diagnostic]]:
+    """
+    Expected results by name, and warnings for keys that name nothing.
+
+    Besides the storage type and its bits, wider types of the same kind are fine: a
+    golden in f64 for a bf16 result. Raises `CompileError` PTO501 for arrays that do
+    not fit or are missing.
+    """
+    given = load_npz(name)
+    names = [result.name for result in results]
+    warnings = [
+        Diagnostic(
+            "PTO301",
+            f"{name}: '{key}' names no result and is not used",
+            severity="warning",
+            help=did_you_mean(key, [n for n in names if n not in given]),
+        )
+        for key in given
+        if key not in names
+    ]
+    expected: dict[str, Array] = {}
+    problems: list[Diagnostic] = []
+    for result in results:
+        if result.name not in given:
+            text = f"{name}: no expected value for the result '{result.name}'"
+            here = "the file has " + (", ".join(given) or "no arrays")
+            problems.append(Diagnostic("PTO501", text, here=here))
+            continue
+        array = given[result.name]
+        value, hint = _as_expected(result, array)
+        if value is None:
+            what = f"'{result.name}' has shape {array.shape} {array.dtype.name}"
+            text = f"{name}: {what}; the result is {result.type_text}"
+            problems.append(Diagnostic("PTO501", text, help=hint))
+        else:
+            expected[result.name] = value
+    if problems:
+        raise CompileError(problems)
+    return expected, warnings
+
+
+def _as_expected(result: Result, array: Array) -> tuple[Array | None, str]:
+    shape = result.shape or ()
+    value, hint = as_storage(result.name, result.element_type, shape, array)
+    if value is not None or not hint.endswith(")") or ".astype(" not in hint:
+        return value, hint
+    integer = storage_dtype(result.element_type).kind in "iu"
+    same_kind = array.dtype.kind in "iu" if integer else array.dtype.kind == "f"
+    # Distances in codes need the codes.
+    if same_kind and not result.tolerance.codes and array.ndim == len(shape):
+        return array, ""
+    return None, hint

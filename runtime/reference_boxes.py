@@ -1,0 +1,256 @@
+"""Views and stores in the reference interpreter: boxes, bounds, and who wrote what."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from xdsl.ir import Operation
+
+from pyptoc.dialects.diagnostics import Note, place_of
+from pyptoc.runtime.numerics import Array
+from pyptoc.runtime.reference_core import (
+    Interpreter,
+    dtype_of,
+    handles,
+    hint,
+    last_use,
+)
+from pyptoc.runtime.reference_values import (
+    Box,
+    Destination,
+    Mask,
+    Memory,
+    Tensor,
+    axis_word,
+)
+from pyptoc.runtime.reference_wide import narrow, wide
+
+
+def short_name(op: Operation) -> str:
+    """`view` of `pypto.view`."""
+    return op.name.partition(".")[2]
+
+
+def bounded_box(
+    interp: Interpreter,
+    op: Operation,
+    name: str,
+    shape: Sequence[int],
+    offsets: Sequence[int],
+    sizes: Sequence[int | None],
+) -> tuple[Box, tuple[int, ...]]:
+    """The slices of a box and its extents; a size of None is the whole dimension."""
+    slices: list[slice] = []
+    extents: list[int] = []
+    rank = len(shape)
+    for axis, (dim, lo, size) in enumerate(zip(shape, offsets, sizes, strict=True)):
+        extent = dim if size is None else size
+        if lo < 0 or extent < 0 or lo + extent > dim:
+            word = axis_word(axis, rank)
+            what = f"{short_name(op)} of {name} {word} {lo} +: {extent}"
+            if extent < 0:
+                message = f"{what} has a negative size"
+            elif lo < 0:
+                message = f"{what} begins before 0"
+            else:
+                noun = word.rstrip(":") if rank < 3 else f"elements in {word[:-1]}"
+                message = f"{what} ends at {lo + extent}, {name} has {dim} {noun}"
+            interp.fail(op, "PTO402", message, rule="0 <= offset, offset + size <= dim")
+        slices.append(slice(lo, lo + extent))
+        extents.append(extent)
+    return tuple(slices), tuple(extents)
+
+
+def subscripted_box(
+    interp: Interpreter, op: Any, name: str, shape: Sequence[int]
+) -> tuple[Box, tuple[int, ...]]:
+    """The box of `%x[...]` and the shape of what it selects."""
+    offsets = [interp.integer(value) for value in op.mixed_offsets]
+    sizes = [None if size is None else interp.integer(size) for size in op.mixed_sizes]
+    box, extents = bounded_box(interp, op, name, shape, offsets, sizes)
+    dropped = op.dropped_dims
+    kept = (extent for axis, extent in enumerate(extents) if axis not in dropped)
+    return box, tuple(kept)
+
+
+@handles("pypto.view")
+def view(interp: Interpreter, op: Any) -> Tensor:
+    source = interp.tensor(op.source, op)
+    name = hint(op.source)
+    box, shape = subscripted_box(interp, op, name, source.array.shape)
+    written = source.written
+    part = source.array[box].reshape(shape)
+    return source.like(part, None if written is None else written[box].reshape(shape))
+
+
+@handles("npu.load")
+def load(interp: Interpreter, op: Any) -> Tensor:
+    memory = interp.memory(op.source)
+    name = hint(op.source)
+    box, shape = subscripted_box(interp, op, name, memory.array.shape)
+    part = memory.array[box].reshape(shape).copy()
+    written = memory.written[box].reshape(shape)
+    return Tensor(part, None if written.all() else written.copy(), None, f"into {name}")
+
+
+def read_element(
+    interp: Interpreter, op: Any, array: Array, written: Mask | None
+) -> Any:
+    """One element, as `read` gives it: an index, or f32."""
+    offsets = [interp.integer(value) for value in op.mixed_offsets]
+    name = hint(op.operands[0])
+    box, _ = bounded_box(interp, op, name, array.shape, offsets, [1] * len(offsets))
+    if written is not None and not written[box].all():
+        message = f"read of {name}{offsets}, which no store wrote"
+        interp.fail(op, "PTO405", message)
+    value = array[box].reshape(())[()]
+    if str(op.results[0].type) == "f32":
+        return np.float32(value)
+    return int(value)
+
+
+@handles("pypto.read")
+def read(interp: Interpreter, op: Any) -> Any:
+    source = op.operands[0]
+    if isinstance(interp.env[source], Memory):
+        return read_memory(interp, op)
+    found = interp.tensor(source, op)
+    return read_element(interp, op, found.array, found.written)
+
+
+@handles("npu.read")
+def read_memory(interp: Interpreter, op: Any) -> Any:
+    memory = interp.memory(op.operands[0])
+    return read_element(interp, op, memory.array, memory.written)
+
+
+def trailing_box(
+    interp: Interpreter, op: Any, shape: Sequence[int], part: Sequence[int]
+) -> Box:
+    """The box that a source of shape `part` covers in a destination."""
+    offsets = [interp.integer(value) for value in op.mixed_offsets]
+    sizes = [1] * (len(shape) - len(part)) + list(part)
+    box, _ = bounded_box(interp, op, hint(op.dest), shape, offsets, sizes)
+    return box
+
+
+def put(into: Tensor, box: Box, source: Tensor) -> None:
+    """Writes a source into a box of an owned tensor."""
+    target = into.array[box]
+    target[...] = source.array.reshape(target.shape)
+    if source.written is None:
+        if into.written is not None:
+            into.written[box] = True
+        return
+    if into.written is None:
+        into.written = np.ones(into.array.shape, np.bool_)
+    into.written[box] = source.written.reshape(target.shape)
+    into.origin = into.origin or source.origin
+
+
+@handles("pypto.assemble")
+def assemble(interp: Interpreter, op: Any) -> Tensor:
+    source, dest = interp.tensor(op.source, op), interp.tensor(op.dest, op)
+    box = trailing_box(interp, op, dest.array.shape, source.array.shape)
+    if not (dest.owned and last_use(op.dest, op)):
+        dest = dest.copy()
+    put(dest, box, source)
+    dest.last_store = store_text(interp, op, box)
+    return dest
+
+
+def store_text(interp: Interpreter, op: Operation, box: Box) -> str:
+    """`a.mlir:33:5 (%e = 1, rows 7 +: 8)`"""
+    words = [axis_word(0, len(box))] if box else []
+    first = [f"{word} {s.start} +: {s.stop - s.start}" for word, s in zip(words, box)]
+    loops = [
+        f"{name} = {value}"
+        for loop in interp.loops
+        for name, value in zip(loop.names, loop.values, strict=True)
+    ]
+    place = place_of(op.location) or short_name(op)
+    return f"{place} ({', '.join(loops + first)})"
+
+
+@handles("pypto.store", "npu.assemble")
+def store(interp: Interpreter, op: Any) -> None:
+    dest = interp.env[op.dest]
+    assert isinstance(dest, Destination)
+    source = interp.tensor(op.source, op)
+    box = trailing_box(interp, op, dest.tensor.array.shape, source.array.shape)
+    combine = getattr(op, "combine", None)
+    if combine is None:
+        _claim(interp, op, dest, box)
+        put(dest.tensor, box, source)
+    else:
+        fold(interp, op, combine.data, dest.tensor, box)
+    dest.tensor.last_store = store_text(interp, op, box)
+
+
+def _claim(interp: Interpreter, op: Any, dest: Destination, box: Box) -> None:
+    """No two independent iterations store to one element."""
+    pair = dest.conflict(box, tuple(interp.loops[dest.depth :]))
+    if pair is None:
+        return
+    first, second = pair
+    ranges = ", ".join(
+        f"{axis_word(axis, len(box))} {s.start} +: {s.stop - s.start}"
+        for axis, s in enumerate(box)
+    )
+    message = (
+        f"two iterations of {second.kind} store to the same element of "
+        f"{hint(op.dest)}: {first} and {second}"
+    )
+    note = Note(f"{second} stores {ranges}")
+    interp.fail(op, "PTO406", message, notes=[note])
+
+
+def fold(interp: Interpreter, op: Any, kind: str, into: Tensor, box: Box) -> None:
+    """`into[box] = combine(into[box], source)`, rounded once."""
+    source = interp.array(op.source, op)
+    if into.written is not None and not into.written[box].all():
+        message = f"combine onto elements of {hint(op.dest)} that no store wrote"
+        interp.fail(op, "PTO405", message, notes=interp.origin_notes(into))
+    target = into.array[box]
+    combine = {"add": np.add, "max": np.maximum, "min": np.minimum}[kind]
+    value = combine(wide(target), wide(source).reshape(target.shape))
+    target[...] = narrow(value, target.dtype)
+
+
+@handles("npu.store")
+def store_memory(interp: Interpreter, op: Any) -> None:
+    memory = interp.memory(op.dest)
+    source = interp.tensor(op.source, op)
+    box = trailing_box(interp, op, memory.array.shape, source.array.shape)
+    into = Tensor(memory.array, memory.written, owned=True)
+    combine = getattr(op, "combine", None)
+    if combine is None:
+        put(into, box, source)
+    else:
+        fold(interp, op, combine.data, into, box)
+
+
+# Memory of the orchestration.
+
+
+@handles("npu.alloc")
+def alloc(interp: Interpreter, op: Any) -> Memory:
+    shape = tuple(interp.integer(size) for size in op.mixed_sizes)
+    return Memory.empty(shape, dtype_of(op.results[0]))
+
+
+@handles("npu.reshape")
+def reshape_memory(interp: Interpreter, op: Any) -> Memory:
+    memory = interp.memory(op.operands[0])
+    shape = tuple(interp.integer(size) for size in op.mixed_sizes)
+    if int(np.prod(shape)) != memory.array.size:
+        message = f"{memory.array.size} elements do not fill {list(shape)}"
+        interp.fail(op, "PTO404", message)
+    return Memory(memory.array.reshape(shape), memory.written.reshape(shape))
+
+
+@handles("npu.no_events", "npu.join")
+def events(interp: Interpreter, op: Any) -> None:
+    """Tasks run one after the other here: there is nothing to wait for."""

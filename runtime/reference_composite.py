@@ -1,0 +1,158 @@
+"""Composite operations of the reference interpreter.
+
+Each does its elementary steps in f32, in the order of the definition in the language,
+and rounds once at the end: the `decompose` pass writes out the same steps, and the two
+are compared bit for bit.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pyptoc.runtime import numerics
+from pyptoc.runtime.numerics import Array
+from pyptoc.runtime.reference_core import Interpreter, dtype_of, handles
+from pyptoc.runtime.reference_math import (
+    ONE,
+    check_broadcast,
+    largest,
+    mean,
+    silu,
+    total,
+)
+from pyptoc.runtime.reference_values import Tensor
+from pyptoc.runtime.reference_wide import narrow, wide
+
+ZERO = np.float32(0)
+I8_MOST = np.float32(127)
+
+
+def _divide_or_zero(a: Array, b: Array) -> Array:
+    return np.where(np.equal(b, 0), ZERO, a / b)
+
+
+@handles("pypto.softmax")
+def softmax(interp: Interpreter, op: Any) -> Tensor:
+    x = wide(interp.array(op.source, op))
+    axis = op.axis.value.data
+    top = largest(x, axis)
+    e = np.exp(x - np.where(top == -np.inf, ZERO, top))
+    return Tensor(narrow(_divide_or_zero(e, total(e, axis)), dtype_of(op.result)))
+
+
+@handles("pypto.online_softmax")
+def online_softmax(interp: Interpreter, op: Any) -> tuple[Tensor, ...]:
+    scores = wide(interp.array(op.source, op))
+    old_top = wide(interp.array(op.maximum, op))
+    old_total = wide(interp.array(op.total, op))
+    top = np.maximum(old_top, largest(scores, -1))
+    masked = top == -np.inf
+    base = np.where(masked, ZERO, top)
+    p = np.exp(scores - base)
+    alpha = np.where(masked, ONE, np.exp(old_top - base))
+    sums = old_total * alpha + total(p, -1)
+    return Tensor(top), Tensor(sums), Tensor(p), Tensor(alpha)
+
+
+@handles("pypto.mask_causal")
+def mask_causal(interp: Interpreter, op: Any) -> Tensor:
+    x = interp.array(op.source, op)
+    offset = interp.integer(op.offset)
+    rows, columns = x.shape[-2:]
+    hidden = np.arange(columns) > np.arange(rows)[:, None] + offset
+    return Tensor(np.where(hidden, np.array(-np.inf, x.dtype), x))
+
+
+def normalised(x: Array, eps: float) -> Array:
+    """x * (1 / sqrt(mean of squares + eps)) along the last axis."""
+    root = np.sqrt(mean(x * x, -1) + np.float32(eps))
+    return x * (ONE / root)
+
+
+@handles("pypto.rms_norm")
+def rms_norm(interp: Interpreter, op: Any) -> Tensor:
+    x = wide(interp.array(op.source, op))
+    gamma = wide(interp.array(op.gamma, op))
+    check_broadcast(interp, op, [(op.source, x), (op.gamma, gamma)])
+    y = normalised(x, op.eps.value.data) * gamma
+    return Tensor(narrow(y, dtype_of(op.result)))
+
+
+@handles("pypto.layer_norm")
+def layer_norm(interp: Interpreter, op: Any) -> Tensor:
+    x = wide(interp.array(op.source, op))
+    gamma, beta = (wide(interp.array(value, op)) for value in (op.gamma, op.beta))
+    check_broadcast(interp, op, [(op.source, x), (op.gamma, gamma), (op.beta, beta)])
+    y = normalised(x - mean(x, -1), op.eps.value.data) * gamma + beta
+    return Tensor(narrow(y, dtype_of(op.result)))
+
+
+@handles("pypto.swiglu")
+def swiglu(interp: Interpreter, op: Any) -> Tensor:
+    arrays = [interp.array(value, op) for value in op.inputs]
+    if len(arrays) == 1:
+        size = arrays[0].shape[-1]
+        if size % 2:
+            message = f"swiglu halves the last axis of {size} elements"
+            interp.fail(op, "PTO403", message)
+        arrays = [arrays[0][..., : size // 2], arrays[0][..., size // 2 :]]
+    else:
+        check_broadcast(interp, op, list(zip(op.inputs, arrays, strict=True)))
+    value, gate = (wide(array) for array in arrays)
+    return Tensor(narrow(silu(value) * gate, dtype_of(op.result)))
+
+
+@handles("pypto.rope")
+def rope(interp: Interpreter, op: Any) -> Tensor:
+    source = interp.array(op.source, op)
+    x = wide(source)
+    cos, sin = (wide(interp.array(value, op)) for value in (op.cos, op.sin))
+    first = x.shape[-1] if op.first is None else op.first.value.data
+    turned, rest = x[..., :first], source[..., first:]
+    if op.interleaved is not None:
+        pairs = turned.reshape(*turned.shape[:-1], first // 2, 2)
+        turned = np.swapaxes(pairs, -1, -2).reshape(turned.shape)
+    half = first // 2
+    rotated = np.concatenate([-turned[..., half:], turned[..., :half]], axis=-1)
+    y = narrow(turned * cos + rotated * sin, source.dtype)
+    if y.shape[:-1] != rest.shape[:-1]:
+        interp.fail(op, "PTO404", "cos and sin do not broadcast against the source")
+    return Tensor(np.concatenate([y, rest], axis=-1))
+
+
+@handles("pypto.quantize")
+def quantize(interp: Interpreter, op: Any) -> tuple[Tensor, Tensor]:
+    x = wide(interp.array(op.source, op))
+    shape, axis = x.shape, op.axis.value.data % x.ndim
+    if op.group is not None:
+        size = op.group.value.data
+        if shape[axis] % size:
+            message = f"{shape[axis]} elements are no whole number of groups of {size}"
+            interp.fail(op, "PTO404", message)
+        x = x.reshape(*shape[:axis], shape[axis] // size, size, *shape[axis + 1 :])
+        axis += 1
+    a = largest(np.abs(x), axis)
+    rule = op.properties.get("scale")
+    if rule is not None and rule.data == "amax/127":
+        scale = a / I8_MOST
+        y = np.minimum(np.maximum(x / scale, -I8_MOST), I8_MOST)
+    else:
+        ratio = I8_MOST / a
+        scale = ONE / ratio
+        y = x * np.where(ratio == np.inf, ZERO, ratio)
+    values = numerics.cast(y, op.target, "rint")
+    if op.group is not None:
+        values, scale = values.reshape(shape), scale.squeeze(axis)
+    return Tensor(values), Tensor(scale)
+
+
+@handles("pypto.dequantize")
+def dequantize(interp: Interpreter, op: Any) -> Tensor:
+    arrays = [wide(interp.array(v, op)) for v in (op.source, *op.scales)]
+    check_broadcast(interp, op, list(zip((op.source, *op.scales), arrays, strict=True)))
+    y = numerics.cast(arrays[0], "f32")
+    for scale in arrays[1:]:
+        y = y * scale
+    return Tensor(narrow(y, dtype_of(op.result)))

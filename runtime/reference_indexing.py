@@ -1,0 +1,162 @@
+"""Top-k, gathers and scatters of the reference interpreter: positions from data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pyptoc.runtime.numerics import Array
+from pyptoc.runtime.reference_boxes import store_text
+from pyptoc.runtime.reference_core import Interpreter, handles, hint
+from pyptoc.runtime.reference_values import Tensor
+from pyptoc.runtime.reference_wide import narrow, wide
+
+
+def checked_indices(
+    interp: Interpreter, op: Any, size: int, allowed: int | None = None
+) -> Array:
+    """The indices of an operation, all in [0, size) or equal to `allowed`."""
+    indices = interp.array(op.indices, op).astype(np.int64)
+    bad = (indices < 0) | (indices >= size)
+    if allowed is not None:
+        bad &= indices != allowed
+    if bad.any():
+        place = np.argwhere(bad)[0].tolist()
+        position = place[0] if len(place) == 1 else place
+        name = op.name.partition(".")[2]
+        message = (
+            f"{name}: index {int(indices[tuple(place)])} at position {position} of "
+            f"{hint(op.indices)}"
+        )
+        interp.fail(op, "PTO408", message, rule=f"valid indices are 0 to {size - 1}")
+    return indices
+
+
+@handles("pypto.topk")
+def topk(interp: Interpreter, op: Any) -> tuple[Tensor, Tensor]:
+    source = np.moveaxis(interp.array(op.source, op), op.axis.value.data, -1)
+    k, length = op.k.value.data, source.shape[-1]
+    count = int(np.prod(source.shape[:-1], dtype=np.int64))
+    rows = source.reshape(count, length)
+    lengths = np.full(count, length)
+    if op.lengths is not None:
+        lengths = interp.array(op.lengths, op).reshape(count).astype(np.int64)
+    if op.pad_index is None and count and int(lengths.min()) < k:
+        message = f"topk of {int(lengths.min())} elements has no {k} greatest"
+        help = "add {pad_index = -1} to fill the rest"
+        interp.fail(op, "PTO404", message, help=help)
+    pad_index = -1 if op.pad_index is None else op.pad_index.value.data
+    pad_value = -np.inf if op.pad_value is None else op.pad_value.value.data
+    values = np.full((count, k), pad_value, np.float32).astype(source.dtype)
+    indices = np.full((count, k), pad_index, np.int32)
+    for row in range(count):
+        keys = wide(rows[row, : lengths[row]])
+        best = _descending(keys)[:k]
+        values[row, : len(best)] = rows[row][best]
+        indices[row, : len(best)] = best
+    shape = (*source.shape[:-1], k)
+    axis = op.axis.value.data
+    return (
+        Tensor(np.ascontiguousarray(np.moveaxis(values.reshape(shape), -1, axis))),
+        Tensor(np.ascontiguousarray(np.moveaxis(indices.reshape(shape), -1, axis))),
+    )
+
+
+def _descending(keys: Array) -> Array:
+    """Positions by descending value, equal ones by position, NaN last."""
+    if keys.dtype.kind == "f":
+        is_nan = np.isnan(keys)
+        return np.lexsort((np.arange(len(keys)), -np.where(is_nan, 0, keys), is_nan))
+    return np.lexsort((np.arange(len(keys)), -keys.astype(np.int64)))
+
+
+@handles("pypto.gather_rows")
+def gather_rows(interp: Interpreter, op: Any) -> Tensor:
+    source = interp.array(op.source, op)
+    pad = None if op.pad is None else op.pad.value.data
+    if op.table is None:
+        indices = checked_indices(interp, op, source.shape[0], pad)
+        rows = indices
+    else:
+        page = op.page.value.data
+        table = interp.array(op.table, op).astype(np.int64)
+        indices = checked_indices(interp, op, len(table) * page, pad)
+        pages = table[np.clip(indices // page, 0, None)]
+        rows = pages * page + indices % page
+        bad = (indices != pad) & ((pages < 0) | (rows >= source.shape[0]))
+        if bad.any():
+            place = tuple(np.argwhere(bad)[0].tolist())
+            message = (
+                f"gather_rows: index {int(indices[place])} at position "
+                f"{place[0] if len(place) == 1 else list(place)} of "
+                f"{hint(op.indices)} is in page {int(pages[place])}"
+            )
+            last = source.shape[0] // page - 1
+            interp.fail(op, "PTO408", message, rule=f"pages are 0 to {last}")
+    result = source[np.where(indices == pad, 0, rows)] if len(source) else None
+    if result is None:
+        result = np.zeros((*indices.shape, *source.shape[1:]), source.dtype)
+    result[indices == pad] = 0
+    return Tensor(result)
+
+
+@handles("pypto.scatter_rows")
+def scatter_rows(interp: Interpreter, op: Any) -> Tensor:
+    source, dest = interp.array(op.source, op), interp.tensor(op.dest, op).copy()
+    leading = 1 if op.rows is None else len(op.rows.data)
+    shape = dest.array.shape
+    count = int(np.prod(shape[:leading], dtype=np.int64))
+    skip = None if op.skip is None else op.skip.value.data
+    indices = checked_indices(interp, op, count, skip).reshape(-1)
+    used = indices[indices != skip] if skip is not None else indices
+    if op.unique is not None and len(np.unique(used)) != len(used):
+        interp.fail(op, "PTO408", f"{hint(op.indices)} repeats an index")
+    flat = dest.array.reshape(count, *shape[leading:])
+    rows = source.reshape(len(indices), *shape[leading:])
+    marks = None
+    if dest.written is not None:
+        marks = dest.written.reshape(count, *shape[leading:])
+    for row, index in enumerate(indices.tolist()):
+        if index != skip:
+            flat[index] = rows[row]
+            if marks is not None:
+                marks[index] = True
+    dest.last_store = store_text(interp, op, ())
+    return dest
+
+
+@handles("pypto.gather")
+def gather(interp: Interpreter, op: Any) -> Tensor:
+    source = interp.array(op.source, op)
+    axis = op.axis.value.data % source.ndim
+    indices = checked_indices(interp, op, source.shape[axis])
+    return Tensor(np.take_along_axis(source, indices, axis))
+
+
+@handles("pypto.index_select")
+def index_select(interp: Interpreter, op: Any) -> Tensor:
+    source = interp.array(op.source, op)
+    axis = op.axis.value.data % source.ndim
+    indices = checked_indices(interp, op, source.shape[axis])
+    return Tensor(np.take(source, indices, axis))
+
+
+@handles("pypto.index_add")
+def index_add(interp: Interpreter, op: Any) -> Tensor:
+    source, dest = interp.array(op.source, op), interp.array(op.dest, op)
+    axis = op.axis.value.data % dest.ndim
+    indices = checked_indices(interp, op, dest.shape[axis])
+    sums = np.moveaxis(wide(dest).copy(), axis, 0)
+    parts = np.moveaxis(wide(source), axis, 0)
+    for position, index in enumerate(indices.tolist()):
+        sums[index] += parts[position]
+    result = np.ascontiguousarray(np.moveaxis(sums, 0, axis))
+    return Tensor(narrow(result, dest.dtype))
+
+
+@handles("pypto.one_hot")
+def one_hot(interp: Interpreter, op: Any) -> Tensor:
+    source = interp.array(op.source, op).astype(np.int64)
+    columns = np.arange(op.size.value.data)
+    return Tensor(np.equal(source[..., None], columns).any(axis=-2))

@@ -1,0 +1,327 @@
+"""Elementwise operations, casts and reductions of the reference interpreter.
+
+bf16 and f16 compute in f32 and are rounded once, at the end.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import IntegerType, TensorType
+from xdsl.ir import Attribute, SSAValue
+
+from pyptoc.runtime import numerics
+from pyptoc.runtime.numerics import Array
+from pyptoc.runtime.reference_core import (
+    DYNAMIC,
+    Interpreter,
+    dtype_of,
+    element_of,
+    handles,
+    hint,
+)
+from pyptoc.runtime.reference_values import Tensor
+from pyptoc.runtime.reference_wide import narrow, wide
+
+ONE = np.float32(1)
+LEAST = np.float32(np.finfo(np.float32).min)
+
+
+def sigmoid(x: Array) -> Array:
+    """1 / (1 + exp(-x)) in f32."""
+    return ONE / (np.exp(-x) + ONE)
+
+
+def silu(x: Array) -> Array:
+    """x * sigmoid(x).  -inf * 0 would be NaN: the least finite number gives -0.0."""
+    return np.maximum(x, LEAST) * sigmoid(x)
+
+
+def erf(x: Array) -> Array:
+    """The error function, correctly rounded to f32 from f64."""
+    values = np.array([math.erf(value) for value in x.reshape(-1).tolist()])
+    return values.reshape(x.shape).astype(np.float32)
+
+
+def gelu(x: Array) -> Array:
+    """x * (1 + erf(x / sqrt(2))) / 2."""
+    return x * (erf(x * np.float32(math.sqrt(0.5))) + ONE) * np.float32(0.5)
+
+
+UNARY: dict[str, Callable[[Array], Array]] = {
+    "exp": np.exp,
+    "log": np.log,
+    "sqrt": np.sqrt,
+    "rsqrt": lambda x: ONE / np.sqrt(x),
+    "neg": np.negative,
+    "abs": np.abs,
+    "relu": lambda x: np.maximum(x, np.zeros((), x.dtype)),
+    "sigmoid": sigmoid,
+    "silu": silu,
+    "gelu": gelu,
+    "tanh": np.tanh,
+    "reciprocal": lambda x: ONE / x,
+    "floor": np.floor,
+    "ceil": np.ceil,
+    "trunc": np.trunc,
+    "round": np.rint,
+    "sin": np.sin,
+    "cos": np.cos,
+    "erf": erf,
+    "logical_not": np.logical_not,
+}
+BINARY: dict[str, Callable[[Array, Array], Array]] = {
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "div": np.divide,
+    "maximum": np.maximum,
+    "minimum": np.minimum,
+    "pow": np.power,
+    "rem": np.fmod,
+    "floordiv": np.floor_divide,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+    "eq": np.equal,
+    "ne": np.not_equal,
+    "lt": np.less,
+    "le": np.less_equal,
+    "gt": np.greater,
+    "ge": np.greater_equal,
+}
+
+
+def is_dynamic_one(value: SSAValue, axis: int, array: Array) -> bool:
+    """Whether a dimension is 1 only at run time: such a one does not broadcast."""
+    type_ = value.type
+    assert isinstance(type_, TensorType)
+    return array.shape[axis] == 1 and type_.get_shape()[axis] == DYNAMIC
+
+
+def check_broadcast(
+    interp: Interpreter, op: Any, tensors: Sequence[tuple[SSAValue, Array]]
+) -> None:
+    """Right-aligned sizes are equal, or statically 1."""
+    rank = max((array.ndim for _, array in tensors), default=0)
+    for back in range(1, rank + 1):
+        sizes: dict[int, SSAValue] = {}
+        for value, array in tensors:
+            if array.ndim < back:
+                continue
+            size = array.shape[-back]
+            if size != 1 or is_dynamic_one(value, array.ndim - back, array):
+                sizes.setdefault(size, value)
+        if len(sizes) > 1:
+            (a, x), (b, y), *_ = sizes.items()
+            message = f"sizes differ: {a} in {hint(x)} and {b} in {hint(y)}"
+            rule = f"dimension {rank - back} of the result has one size"
+            if 1 in (a, b):
+                rule = "a dynamic size of 1 does not broadcast"
+            interp.fail(op, "PTO404", message, rule=rule)
+
+
+def elementwise_args(
+    interp: Interpreter, op: Any, args: Sequence[SSAValue | Attribute]
+) -> list[Any]:
+    """The operands of an elementwise op, floats in f32, checked for their sizes."""
+    tensors = [
+        arg
+        for arg in args
+        if isinstance(arg, SSAValue) and isinstance(arg.type, TensorType)
+    ]
+    like = element_of(tensors[-1])
+    values = [interp.operand(arg, like, op) for arg in args]
+    arrays = [
+        (arg, value)
+        for arg, value in zip(args, values, strict=True)
+        if isinstance(arg, SSAValue) and isinstance(arg.type, TensorType)
+    ]
+    check_broadcast(interp, op, arrays)
+    dtype = numerics.storage_dtype(like)
+    return [_widened(value, dtype) for value in values]
+
+
+def _widened(value: Any, dtype: np.dtype[Any]) -> Any:
+    """An operand in the type that computes; scalars join the type of the tensors."""
+    if isinstance(value, np.ndarray):
+        return wide(value)
+    if numerics.is_float(dtype):
+        return np.float32(value)
+    return np.array(value, np.int64).astype(dtype)[()]
+
+
+def unary(interp: Interpreter, op: Any) -> Tensor:
+    (x,) = elementwise_args(interp, op, op.args)
+    y = UNARY[op.name.partition(".")[2]](x)
+    return Tensor(narrow(y, dtype_of(op.result)))
+
+
+def binary(interp: Interpreter, op: Any) -> Tensor:
+    x, y = elementwise_args(interp, op, op.args)
+    name = op.name.partition(".")[2]
+    divides = name in ("rem", "floordiv") and isinstance(
+        element_of(op.result), IntegerType
+    )
+    if divides and np.any(np.equal(y, 0)):
+        interp.fail(op, "PTO403", "division of an integer by zero")
+    result = np.asarray(BINARY[name](x, y))
+    if name == "div" and op.zero_if_zero is not None:
+        result = np.where(np.equal(y, 0), np.float32(0), result)
+    return Tensor(narrow(result, dtype_of(op.result)))
+
+
+for _name in UNARY:
+    handles(f"pypto.{_name}")(unary)
+for _name in BINARY:
+    handles(f"pypto.{_name}")(binary)
+
+
+@handles("pypto.clip")
+def clip(interp: Interpreter, op: Any) -> Tensor:
+    x, low, high = elementwise_args(interp, op, op.args)
+    result = np.minimum(np.maximum(x, low), high)
+    return Tensor(narrow(np.asarray(result), dtype_of(op.result)))
+
+
+@handles("pypto.where")
+def where(interp: Interpreter, op: Any) -> Tensor:
+    condition = interp.array(op.args[0], op)
+    dtype = dtype_of(op.result)
+    values = [interp.operand(arg, element_of(op.result), op) for arg in op.args[1:]]
+    arrays = [
+        (arg, value)
+        for arg, value in zip(op.args, (condition, *values), strict=True)
+        if isinstance(arg, SSAValue) and isinstance(arg.type, TensorType)
+    ]
+    check_broadcast(interp, op, arrays)
+    # Copies bits: every value has the element type already, but for f32 scalars.
+    x, y = (
+        value if isinstance(value, np.ndarray) else np.asarray(value).astype(dtype)
+        for value in values
+    )
+    shape = np.broadcast_shapes(condition.shape, x.shape, y.shape)
+    result = np.empty(shape, dtype)
+    result[...] = y
+    np.copyto(result, x, where=condition)
+    return Tensor(result)
+
+
+@handles("pypto.cast")
+def cast(interp: Interpreter, op: Any) -> Tensor:
+    mode = None if op.mode is None else op.mode.data
+    saturate = None if op.saturate is None else bool(op.saturate.value.data)
+    source = interp.array(op.source, op)
+    return Tensor(numerics.cast(source, op.target, mode, saturate))
+
+
+# Reductions.
+
+
+def along_last(array: Array, axis: int) -> Array:
+    """The axis moved last, in row-major order: sums then go in one fixed order."""
+    return np.ascontiguousarray(np.moveaxis(array, axis, -1))
+
+
+def total(array: Array, axis: int) -> Array:
+    """The f32 sum along an axis, which is kept with size 1."""
+    lines = along_last(array, axis)
+    return np.moveaxis(np.sum(lines, axis=-1, keepdims=True), -1, axis)
+
+
+def largest(array: Array, axis: int) -> Array:
+    """The maximum along an axis, kept; of nothing -inf."""
+    return np.max(array, axis=axis, keepdims=True, initial=_identity(array.dtype, -1))
+
+
+def mean(array: Array, axis: int) -> Array:
+    """sum(x * (1/D)) along an axis, kept; of nothing NaN."""
+    count = array.shape[axis]
+    if count == 0:
+        return total(array, axis) * np.float32(np.nan)
+    return total(array * (ONE / np.float32(count)), axis)
+
+
+def _identity(dtype: np.dtype[Any], sign: int) -> Any:
+    """The least (sign -1) or greatest value of an element type."""
+    if numerics.is_float(dtype):
+        return np.float32(sign * math.inf)
+    return np.iinfo(dtype).min if sign < 0 else np.iinfo(dtype).max
+
+
+def _sum(x: Array, axis: int, dtype: np.dtype[Any]) -> Array:
+    if numerics.is_float(dtype):
+        return total(x, axis)
+    return np.sum(x, axis=axis, keepdims=True, dtype=dtype)
+
+
+def _prod(x: Array, axis: int, dtype: np.dtype[Any]) -> Array:
+    if not numerics.is_float(dtype):
+        return np.prod(x, axis=axis, keepdims=True, dtype=dtype)
+    lines = along_last(x, axis)
+    return np.moveaxis(np.prod(lines, axis=-1, keepdims=True), -1, axis)
+
+
+def _var(x: Array, axis: int, dtype: np.dtype[Any]) -> Array:
+    centred = x - mean(x, axis)
+    return mean(centred * centred, axis)
+
+
+def _logsumexp(x: Array, axis: int, dtype: np.dtype[Any]) -> Array:
+    top = largest(x, axis)
+    base = np.where(top == -np.inf, np.float32(0), top)
+    return np.log(total(np.exp(x - base), axis)) + base
+
+
+REDUCTIONS: dict[str, Callable[[Array, int, np.dtype[Any]], Array]] = {
+    "sum": _sum,
+    "prod": _prod,
+    "mean": lambda x, axis, dtype: mean(x, axis),
+    "var": _var,
+    "logsumexp": _logsumexp,
+    "amax": lambda x, axis, dtype: largest(x, axis),
+    "amin": lambda x, axis, dtype: np.min(
+        x, axis=axis, keepdims=True, initial=_identity(x.dtype, 1)
+    ),
+    "argmax": lambda x, axis, dtype: np.argmax(x, axis=axis, keepdims=True),
+    "argmin": lambda x, axis, dtype: np.argmin(x, axis=axis, keepdims=True),
+}
+
+
+def reduction(interp: Interpreter, op: Any) -> Tensor:
+    x = wide(interp.array(op.source, op))
+    name = op.name.partition(".")[2]
+    axis = op.axis.value.data % x.ndim
+    dtype = dtype_of(op.result)
+    if name in ("argmax", "argmin") and x.shape[axis] == 0:
+        interp.fail(op, "PTO404", f"{name} of no elements")
+    result = REDUCTIONS[name](x, axis, dtype)
+    if name in ("argmax", "argmin"):
+        result = result.astype(dtype)
+    if op.keepdim is None:
+        result = result.squeeze(axis)
+    return Tensor(narrow(result, dtype))
+
+
+for _name in REDUCTIONS:
+    handles(f"pypto.{_name}")(reduction)
+
+
+@handles("pypto.cumsum")
+def cumsum(interp: Interpreter, op: Any) -> Tensor:
+    source = interp.array(op.source, op)
+    axis = op.axis.value.data % source.ndim
+    if numerics.is_float(source.dtype):
+        sums = np.cumsum(wide(source), axis=axis, dtype=np.float32)
+        return Tensor(narrow(sums, source.dtype))
+    sums = np.cumsum(source, axis=axis, dtype=np.int64)
+    before = sums - source  # wraps back to the sum before
+    wrapped = ((before ^ sums) & (source ^ sums)) < 0
+    limits = np.iinfo(source.dtype)
+    if wrapped.any() or (sums < limits.min).any() or (sums > limits.max).any():
+        name = numerics.element_name(source.dtype)
+        interp.fail(op, "PTO403", f"a sum of cumsum does not fit in {name}")
+    return Tensor(sums.astype(source.dtype))

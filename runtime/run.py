@@ -1,0 +1,35 @@
+"""Running a module at whatever level it is: `run(module, machine, inputs)`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from numpy.typing import NDArray
+from xdsl.dialects.builtin import ModuleOp
+
+from pyptoc.runtime.machine import Machine
+
+
+def has_kernels(module: ModuleOp) -> bool:
+    """Whether the module is at the kernel level or below."""
+    return any(op.name == "npu.kernel" for op in module.ops)
+
+
+def run(
+    module: ModuleOp,
+    machine: Machine,
+    inputs: Mapping[str, Any],
+    entry: str | None = None,
+) -> dict[str, NDArray[Any]]:
+    """The results by name, from the executor or from the reference interpreter.
+
+    inputs: arrays and numbers by the arguments' names. Raises RunError.
+    """
+    if has_kernels(module):
+        from pyptoc.runtime.executor import Executable
+
+        return Executable(module, machine).run(inputs, entry)
+    from pyptoc.runtime.reference import interpret
+
+    return interpret(module, dict(inputs), entry)

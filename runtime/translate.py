@@ -1,0 +1,305 @@
+"""
+Kernels as Python functions: `npu.kernel` -> source over numpy views -> function.
+
+    npu.kernel @k (%i) (%x: memref<?x64xf32, "gm">,
+        %y: memref<?x64xf32, "gm">) on vector {       def kernel(grid, memories, ..):
+      %a = tile.alloc : !tile.buf<16x64xf32, ub>        b0 = memories[0].array; ...
+      %r = pypto.index %i * 16                          for v0 in range(grid[0]):
+      tile.load %x[%r, 0] [16, 64] into %a        ->      v1 = 16 * v0
+      tile.exp %a into %a [16, 64]                        if v1 < 0 or ..: g1(..)
+      tile.store %a [16, 64] into %y[%r, 0]               g0[...] = b0[v1:v1 + 16, :]
+    }                                                     exp(g0, out=g0)
+                                                          b1[v1:v1 + 16, :] = g0
+
+The grid loop is part of the function, views of whole buffers are made once, and what
+is left for a task is slicing and numpy calls. Bounds of gm and of buffers are checked
+where they are not static. In program order flags do nothing; with `pipes` each task is
+issued as closures first, which `pipes.py` runs in an order of its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, NoReturn, cast
+
+import numpy as np
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
+
+from pyptoc.dialects.diagnostics import Diagnostic, RunError
+from pyptoc.dialects.npu_kernel import KernelOp
+from pyptoc.dialects.tile import AllocOp, SlotOp
+from pyptoc.dialects.tile_flags import FlagOp, SetFlagOp
+from pyptoc.dialects.tile_transfer import StoreOp
+from pyptoc.dialects.tile_types import Instruction, buffer_type
+from pyptoc.runtime import translate_cube, translate_transfer, translate_vector
+from pyptoc.runtime.codegen import Translator, Value
+from pyptoc.runtime.matmul import Scratch
+from pyptoc.runtime.memory import Array, Buffers, Memory
+from pyptoc.runtime.pipes import Issued, Pipes
+
+
+_LOCAL = re.compile(r"\bv\d+\b")
+"""The name of an SSA value in the generated source (see `Translator.fresh`)."""
+
+
+@dataclass
+class Core:
+    """What the kernels of one executor share: memory, work space, settings."""
+
+    buffers: Buffers
+    scratch: Scratch
+    fuse: bool = True
+    """Whether slices of an L1 buffer may be multiplied at once."""
+    check: bool = False
+    """Whether a kernel starts with poisoned buffers."""
+    pipes: Pipes | None = None
+    """Runs the pipes out of order; None: program order."""
+
+    def __post_init__(self) -> None:
+        self._work: dict[tuple[object, ...], Array] = {}
+
+    def work(self, number: int, shape: tuple[int, int], dtype: Any) -> Array:
+        """A work array; the same for the same number, shape and type."""
+        key = (number, shape, np.dtype(dtype))
+        if key not in self._work:
+            self._work[key] = np.empty(shape, dtype)
+        return self._work[key]
+
+
+class KernelTranslator(Translator):
+    """Writes one kernel; its `run` is the function."""
+
+    def __init__(self, kernel: KernelOp, core: Core) -> None:
+        super().__init__()
+        self.kernel = kernel
+        self.core = core
+        self.limits: dict[SSAValue, int] = {}
+        """Values known to lie in 0 .. limit, from checks that were written before."""
+        self.boxes: dict[str, str] = {}
+        """Locals that hold a slice, by its text."""
+        self.handlers |= {
+            "scf.for": self._loop,
+            "tile.alloc": self._alloc,
+            "tile.slot": self._slot,
+            "tile.set_flag": self._flag,
+            "tile.wait_flag": self._flag,
+            "tile.barrier": self._barrier,
+            **translate_transfer.handlers(self),
+            **translate_cube.handlers(self),
+            **translate_vector.handlers(self),
+        }
+        self.cube = translate_cube.Groups(self)
+        self._write()
+        self.run: Callable[..., None] = self.compiled("kernel")
+
+    # The function.
+
+    @property
+    def stored(self) -> set[int]:
+        """The numbers of the buffer arguments that some instruction stores to."""
+        buffers = list[SSAValue](self.kernel.buffer_args)
+        numbers = {value: n for n, value in enumerate(buffers)}
+        return {
+            numbers[op.dest]
+            for op in self.kernel.body.walk()
+            if isinstance(op, StoreOp)
+        }
+
+    def launch(
+        self,
+        grid: tuple[int, ...],
+        memories: tuple[Memory, ...],
+        scalars: tuple[Any, ...],
+    ) -> None:
+        """Run all tasks of a grid, the last index fastest."""
+        self.guarded(self.run, grid, memories, scalars)
+
+    def place(self, op: Operation, values: dict[str, Any]) -> str:
+        """`in task (%i = 0) of @k, in loop (%k = 256)`"""
+        grid = self.show(self.kernel.grid_args, values)
+        loop = super().place(op, values)
+        task = f"in task ({grid}) of @{self.kernel.sym_name.data}"
+        return f"{task}, {loop}" if loop else task
+
+    def _write(self) -> None:
+        kernel = self.kernel
+        self.scope |= {"S": self.core.scratch, "np": np, "Issued": Issued}
+        self.line("def kernel(grid, memories, scalars):")
+        with self.indented():
+            for number, buffer in enumerate(kernel.buffer_args):
+                self._memory(number, buffer)
+            for number, scalar in enumerate(kernel.scalar_args):
+                self.line(f"{self.define(scalar)} = scalars[{number}]")
+            if self.core.check or self.core.pipes is not None:
+                self.line(f"{self.bind(self.core.buffers.poison)}()")
+            depth = self.depth
+            for number, index in enumerate(kernel.grid_args):
+                self.line(f"for {self.define(index)} in range(grid[{number}]):")
+                self.loops.append((self.names[index], index))
+                self.depth += 1
+            self._task(kernel.body.block)
+            self.depth = depth
+
+    def _memory(self, number: int, buffer: BlockArgument) -> None:
+        """Locals for an array in gm: itself, its marks, its dynamic sizes."""
+        self.names[buffer] = f"b{number}"
+        self.line(f"b{number} = memories[{number}].array")
+        self.line(f"w{number} = memories[{number}].written")
+        for dim, size in enumerate(memory_shape(buffer)):
+            if size == DYNAMIC_INDEX:
+                self.line(f"d{number}_{dim} = b{number}.shape[{dim}]")
+
+    def size_of(self, memory: SSAValue, dim: int) -> str:
+        """The text of a size of a gm array."""
+        size = memory_shape(memory)[dim]
+        if size != DYNAMIC_INDEX:
+            return str(size)
+        return f"d{self.names[memory][1:]}_{dim}"
+
+    def _task(self, block: Block) -> None:
+        if self.core.pipes is None:
+            self.line("pass")
+            self.block(block)
+            return
+        self.line("issued = []")
+        self.block(block)
+        self.op = None
+        self.line(f"{self.bind(self.core.pipes.run)}(issued)")
+
+    # Control flow.
+
+    def loop_body(self, op: Operation, block: Block) -> None:
+        limits, boxes = dict(self.limits), dict(self.boxes)
+        if block in self.cube.steps:
+            self.cube.loop_body(block)
+        else:
+            super().loop_body(op, block)
+        self.limits, self.boxes = limits, boxes
+
+    def _loop(self, op: Operation) -> None:
+        block = cast(scf.ForOp, op).body.block
+        collects = self.cube.begin_loop(block)
+        self.write_for(op)
+        if collects:
+            self.cube.end_loop(block)
+
+    def operation(self, op: Operation) -> None:
+        if not self.cube.belongs_to_group(op):
+            super().operation(op)
+
+    # Instructions.
+
+    @contextmanager
+    def instruction(self, op: Instruction) -> Generator[None]:
+        """Lines in here are one instruction: run at once, or issued to its pipe."""
+        if self.core.pipes is None:
+            yield
+            return
+        start = len(self.lines)
+        with self.indented():
+            yield
+        # Locals change before the pipe gets here, so their values go along.
+        found = _LOCAL.findall("\n".join(self.lines[start:]))
+        kept = ", ".join(f"{name}={name}" for name in sorted(set(found)))
+        self.lines.insert(start, "    " * self.depth + f"def action({kept}):")
+        self.line_ops.insert(start, op)
+        self._issue(op, "action")
+
+    def _issue(self, op: Instruction, details: str) -> None:
+        pipe, site = self.bind(op.pipe.value), self.bind(op)
+        self.line(f"issued.append(Issued({pipe}, {site}, {details}))")
+
+    def _flag(self, op: Operation) -> None:
+        flag = cast(FlagOp, op)
+        if self.core.pipes is None:
+            return
+        source, target = flag.pipes
+        number = str(flag.base)
+        if flag.index is not None:
+            number += f" + {self.ref(flag.index)}"
+        kind = "sets" if isinstance(flag, SetFlagOp) else "waits"
+        pair = f"{self.bind(source.value)}, {self.bind(target.value)}"
+        self._issue(flag, f"{kind}=({pair}, {number})")
+
+    def _barrier(self, op: Operation) -> None:
+        if self.core.pipes is not None:
+            # Barriers in a loop pass in order, so their numbers need not differ.
+            self._issue(cast(Instruction, op), "barrier=1")
+
+    # Buffers.
+
+    def _alloc(self, op: Operation) -> None:
+        alloc = cast(AllocOp, op)
+        views = self.core.buffers.views(alloc)
+        content = views[0] if alloc.slot_count == 1 else views
+        self.names[op.results[0]] = self.bind(content)
+
+    def _slot(self, op: Operation) -> None:
+        slot = cast(SlotOp, op)
+        count = slot.alloc.slot_count
+        if isinstance(slot.slot, int):
+            view = self.core.buffers.views(slot.alloc)[slot.slot]
+            self.names[op.results[0]] = self.bind(view)
+            return
+        index = self.ref(slot.slot)
+        self.check_limit("slot", slot.slot, count - 1)
+        source = self.ref(slot.source)
+        if count == 1:
+            self.line(f"{self.define(op.results[0])} = {source}")
+        else:
+            self.line(f"{self.define(op.results[0])} = {source}[{index}]")
+
+    def corner(self, buffer: SSAValue, rows: Value, columns: Value) -> str:
+        """The text of the top left box of a buffer."""
+        name = self.ref(buffer)
+        kind = buffer_type(buffer)
+        if rows == kind.rows and columns == kind.columns:
+            return name
+        if columns == kind.columns:
+            return self.kept(f"{name}[:{self.ref(rows)}]")
+        first = "" if rows == kind.rows else self.ref(rows)
+        return self.kept(f"{name}[:{first}, :{self.ref(columns)}]")
+
+    def kept(self, text: str) -> str:
+        """A local with the value of `text`, written once in a scope."""
+        if self.core.pipes is not None:
+            return text
+        if text not in self.boxes:
+            self.boxes[text] = self.fresh()
+            self.line(f"{self.boxes[text]} = {text}")
+        return self.boxes[text]
+
+    # Checks.
+
+    def check_extents(self, buffer: SSAValue, rows: Value, columns: Value) -> None:
+        """The box lies in the buffer: static extents are the verifier's business."""
+        kind = buffer_type(buffer)
+        self.check_limit("rows", rows, kind.rows)
+        self.check_limit("columns", columns, kind.columns)
+
+    def check_limit(self, what: str, value: Value, limit: int) -> None:
+        """Write a check of 0 <= value <= limit, unless one is known to hold."""
+        if isinstance(value, int) or self.limits.get(value, limit + 1) <= limit:
+            return
+        self.limits[value] = limit
+        op = self.op
+        assert op is not None
+
+        def fail(number: int) -> NoReturn:
+            raise_out_of_bounds(op, f"{what} is {number}, but lies in 0 to {limit}")
+
+        text = self.ref(value)
+        self.line(f"if not 0 <= {text} <= {limit}: {self.bind(fail)}({text})")
+
+
+def memory_shape(memory: SSAValue) -> Sequence[int]:
+    return cast("MemRefType[Attribute]", memory.type).get_shape()
+
+
+def raise_out_of_bounds(op: Operation, message: str, rule: str = "") -> NoReturn:
+    raise RunError([Diagnostic("PTO402", message, op.location, rule=rule)])

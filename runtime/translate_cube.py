@@ -1,0 +1,260 @@
+"""Matmuls of a kernel as calls of `matmul.py` (see `translate.py`).
+
+A *group* is what feeds one matmul: the moves of its operands to L0, the matmul, and
+flags in between. Where nothing else touches those L0 buffers the moves need not be
+made: the group becomes one call that reads L1. A loop that holds one group and nothing
+else collects its steps and multiplies once, after the loop, if the slices tile the
+buffers (`matmul.FusedMatmul.run_steps` looks at that when it runs).
+
+    scf.for %k0 ... {                                  steps = []
+      tile.move %la[0, %k0] [%m, 64] into %a           for v7 in range(0, 256, 64):
+      tile.move %lb[%k0, 0] [64, %n] into %b      ->       steps.append(Step(...))
+      tile.matmul %a, %b into %c [...] accumulate      g9(steps, (v2, v3), v5)
+    }
+
+That hides what a wrong L0 address would do, so program order without `fuse`, and every
+adversarial order, make each move.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+from xdsl.dialects import scf
+from xdsl.ir import Block, Operation, SSAValue
+
+from pyptoc.dialects.tile import SlotOp, allocation_of
+from pyptoc.dialects.tile_flags import BarrierOp, FlagOp
+from pyptoc.dialects.tile_transfer import MoveOp
+from pyptoc.dialects.tile_types import Instruction, buffer_type
+from pyptoc.runtime.codegen import Handler, Value
+from pyptoc.runtime.decode import decoder
+from pyptoc.runtime.matmul import FusedMatmul, Side, Step, product, product_mx
+from pyptoc.runtime.numerics import storage_dtype
+from pyptoc.runtime.translate_transfer import check_source_box
+
+if TYPE_CHECKING:
+    from pyptoc.runtime.translate import KernelTranslator
+
+_MATMULS = ("tile.matmul", "tile.matmul_mx")
+
+
+def handlers(to: KernelTranslator) -> dict[str, Handler]:
+    return {
+        "tile.matmul": lambda op: _matmul(to, op),
+        "tile.matmul_mx": lambda op: _matmul(to, op),
+    }
+
+
+def _accumulate(to: KernelTranslator, op: Any) -> str:
+    flag = op.accumulate
+    return str(flag) if isinstance(flag, bool) else to.ref(flag)
+
+
+def _check(to: KernelTranslator, op: Any) -> None:
+    m, n, k = op.extents
+    to.check_extents(op.dest, m, n)
+    to.check_extents(op.lhs, m, k)
+    to.check_extents(op.rhs, k, n)
+
+
+def _matmul(to: KernelTranslator, operation: Operation) -> None:
+    """The matmul on L0 images."""
+    op = cast(Any, operation)
+    m, n, k = op.extents
+    _check(to, op)
+    scratch = to.core.scratch
+    dest, lhs, rhs = map(buffer_type, (op.dest, op.lhs, op.rhs))
+    scratch.reserve(
+        a=lhs.rows * lhs.columns,
+        b=rhs.rows * rhs.columns,
+        part=dest.rows * dest.columns,
+    )
+    with to.instruction(op):
+        a, b = to.corner(op.lhs, m, k), to.corner(op.rhs, k, n)
+        c = to.corner(op.dest, m, n)
+        accumulate = _accumulate(to, op)
+        if op.scales:
+            groups = f":2 * -(-{to.ref(k)} // 64)"
+            scales = ", ".join(
+                f"{to.ref(scale)}[:{to.ref(size)}, {groups}]"
+                for scale, size in zip(op.scales, (m, n), strict=True)
+            )
+            call = f"{to.bind(product_mx)}({a}, {b}, ({scales}), {c}, S, {accumulate})"
+        else:
+            call = f"{to.bind(product)}({a}, {b}, {c}, S.part, {accumulate})"
+        to.line(call)
+
+
+@dataclass(frozen=True)
+class Group:
+    """A matmul and the moves of its operands (and scales), in operand order."""
+
+    matmul: Any
+    moves: tuple[MoveOp, ...]
+
+    def whole(self) -> tuple[Operation, ...]:
+        return (*self.moves, self.matmul)
+
+
+class Groups:
+    """The groups of a kernel, found once; writes their fused form."""
+
+    def __init__(self, to: KernelTranslator) -> None:
+        self.to = to
+        self.of: dict[Operation, Group] = {}
+        self.steps: dict[Block, str] = {}
+        """The list of steps of each loop that is one group."""
+        if not to.core.fuse or to.core.pipes is not None:
+            return
+        for op in to.kernel.body.walk():
+            if op.name in _MATMULS and (group := _group(op)) is not None:
+                self.of.update(dict.fromkeys(group.whole(), group))
+
+    def belongs_to_group(self, op: Operation) -> bool:
+        """Write a group's matmul; its moves are left out. False: no group."""
+        group = self.of.get(op)
+        if group is None:
+            return False
+        to = self.to
+        to.op = op
+        if op is group.matmul:
+            site = to.bind(self._site(group).run_step)
+            step = self._step(group)
+            depth = to.ref(group.matmul.extents[2])
+            to.line(f"{site}({step}, {depth}, {self._buffers(group)})")
+        else:
+            check_source_box(to, cast(MoveOp, op))
+        return True
+
+    def begin_loop(self, block: Block) -> bool:
+        """Before a loop: whether its body is one group, then the list of its steps."""
+        if self.only_group(block) is None:
+            return False
+        self.steps[block] = self.to.fresh("steps")
+        self.to.line(f"{self.steps[block]} = []")
+        return True
+
+    def loop_body(self, block: Block) -> None:
+        """Write the body of a loop that `begin_loop` took: it collects its steps."""
+        to = self.to
+        for op in block.ops:
+            to.op = op
+            if op.name in _MATMULS:
+                to.line(f"{self.steps[block]}.append({self._step(self.of[op])})")
+            elif op in self.of:
+                check_source_box(to, cast(MoveOp, op))
+            elif not isinstance(op, scf.YieldOp):
+                to.operation(op)
+
+    def end_loop(self, block: Block) -> None:
+        """After that loop: do the steps."""
+        group = self.only_group(block)
+        assert group is not None
+        self.to.op = group.matmul
+        site = self.to.bind(self._site(group).run_steps)
+        self.to.line(f"{site}({self.steps[block]}, {self._buffers(group)})")
+
+    def only_group(self, block: Block) -> Group | None:
+        """The group that a block's instructions are, its buffers made outside."""
+        found: Group | None = None
+        for op in block.ops:
+            if op.regions:
+                return None
+            if op in self.of:
+                found = found or self.of[op]
+                if self.of[op] is not found:
+                    return None
+            elif isinstance(op, Instruction) and not isinstance(op, FlagOp | BarrierOp):
+                return None
+        if found is None:
+            return None
+        outer = (*(move.source for move in found.moves), found.matmul.dest)
+        return None if any(v.owner.parent is block for v in outer) else found
+
+    def _site(self, group: Group) -> FusedMatmul:
+        scratch = self.to.core.scratch
+        sources = [buffer_type(move.source) for move in group.moves[:2]]
+        sizes = [kind.rows * kind.columns for kind in sources]
+        dest = buffer_type(group.matmul.dest)
+        scratch.reserve(a=sizes[0], b=sizes[1], part=dest.rows * dest.columns)
+        sides: list[Side] = []
+        for number, move in enumerate(group.moves[:2]):
+            dtype = storage_dtype(sources[number].element_type)
+            # L0A is [m, k], L0B is [k, n], so K is the other axis in L1 if transposed.
+            k_axis = (1 - number) ^ move.is_transposed
+            scales = group.moves[number + 2 : number + 3]
+            pairs = any(scale.regroups_pairs for scale in scales)
+            sides.append(Side(decoder(dtype), k_axis, pairs))
+        return FusedMatmul(sides[0], sides[1], scratch)
+
+    def _step(self, group: Group) -> str:
+        to, op = self.to, group.matmul
+        _check(to, op)
+        offsets = [to.tuple_of(move.mixed_offsets) for move in group.moves]
+        numbers = [_accumulate(to, op), *map(to.ref, op.extents), *offsets]
+        return f"{to.bind(Step)}({', '.join(numbers)})"
+
+    def _buffers(self, group: Group) -> str:
+        sources = self.to.tuple_of([move.source for move in group.moves])
+        return f"{sources}, {self.to.ref(group.matmul.dest)}"
+
+
+def _group(matmul: Operation) -> Group | None:
+    """The group of a matmul, if its L0 buffers serve nothing else."""
+    op = cast(Any, matmul)
+    moves: list[MoveOp] = []
+    for source in op.sources:
+        move = _only_move(source, matmul)
+        if move is None or move.parent is not matmul.parent:
+            return None
+        moves.append(move)
+    m, n, k = op.extents
+    if not (_moves(moves[0], m, k) and _moves(moves[1], k, n)):
+        return None
+    if any(move.is_transposed for move in moves[2:]):
+        return None
+    # In between, nothing may change L1.
+    waiting = set(moves)
+    current = matmul.prev_op
+    while waiting:
+        if current is None:
+            return None
+        if current in waiting:
+            waiting.remove(cast(MoveOp, current))
+        elif current.regions or (
+            isinstance(current, Instruction)
+            and not isinstance(current, FlagOp | BarrierOp)
+        ):
+            return None
+        current = current.prev_op
+    return Group(op, tuple(moves))
+
+
+def _moves(move: MoveOp, rows: Value, columns: Value) -> bool:
+    """Whether the move fills exactly that box of its destination."""
+    given = move.extents[::-1] if move.is_transposed else move.extents
+    return given == [rows, columns]
+
+
+def _only_move(buffer: SSAValue, matmul: Operation) -> MoveOp | None:
+    """The one move into an L0 allocation that only `matmul` reads."""
+    found: MoveOp | None = None
+    values = [allocation_of(buffer).results[0]]
+    while values:
+        for use in values.pop().uses:
+            user = use.operation
+            if isinstance(user, SlotOp):
+                values.append(user.results[0])
+            elif isinstance(user, MoveOp) and found is None:
+                found = user
+            elif user is not matmul:
+                return None
+    same_slot = found is not None and _slot_of(found.dest) == _slot_of(buffer)
+    return found if same_slot else None
+
+
+def _slot_of(buffer: SSAValue) -> object:
+    owner = buffer.owner
+    return owner.slot if isinstance(owner, SlotOp) else None

@@ -1,0 +1,214 @@
+"""Transfers between gm and buffers as numpy assignments (see `translate.py`).
+
+A box of a gm array is one subscript: a range for the rows and the columns, a number in
+every other dimension. It has its dimensions in the array's order, so it is transposed
+if the columns come first, and it lacks a dimension that the box does not have.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NoReturn, cast
+
+import numpy as np
+from xdsl.dialects.builtin import MemRefType
+from xdsl.ir import Attribute, Operation
+
+from pyptoc.dialects.tile_transfer import LoadOp, MoveOp, StoreOp, TransferOp
+from pyptoc.dialects.tile_types import Space, buffer_type
+from pyptoc.runtime import numerics
+from pyptoc.runtime.codegen import Handler, Value
+from pyptoc.runtime.decode import decoder
+from pyptoc.runtime.matmul import unpack_pairs
+
+if TYPE_CHECKING:
+    from pyptoc.runtime.translate import KernelTranslator
+
+_COMBINE = {"add": np.add, "max": np.maximum, "min": np.minimum}
+_BY_ASSIGNMENT = ("f32", "f16", "bf16", "i32")
+"""Types that an assignment converts an accumulator to, rounding once to even."""
+
+
+def handlers(to: KernelTranslator) -> dict[str, Handler]:
+    return {
+        "tile.load": lambda op: _load(to, cast(LoadOp, op)),
+        "tile.store": lambda op: _store(to, cast(StoreOp, op)),
+        "tile.move": lambda op: _move(to, cast(MoveOp, op)),
+    }
+
+
+def _load(to: KernelTranslator, op: LoadOp) -> None:
+    rows, columns = op.extents
+    to.check_extents(op.dest, rows, columns)
+    box = _checked_box(to, op)
+    with to.instruction(op):
+        target = to.corner(op.dest, rows, columns)
+        row, column = op.box_dims
+        if column == -1 and row != -1:
+            source = f"{box}[:, None]"
+        else:
+            source = f"{box}.T" if row > column != -1 else box
+        to.line(f"{target}[...] = {source}")
+
+
+def _store(to: KernelTranslator, op: StoreOp) -> None:
+    rows, columns = op.extents
+    to.check_extents(op.source, rows, columns)
+    box = _checked_box(to, op)
+    with to.instruction(op):
+        source = _oriented(to, op, _converted(to, op))
+        if op.combine is not None:
+            fold = to.bind(_COMBINE[op.combine.data])
+            source = f"{fold}({box}, {source})"
+        to.line(f"{box} = {source}")
+        marks = "w" + box[1:]
+        number = marks[: marks.index("[")]
+        to.line(f"if {number} is not None: {marks} = True")
+
+
+def _converted(to: KernelTranslator, op: StoreOp) -> str:
+    """The box of the buffer; from l0c, in the element type of the memory."""
+    source = to.corner(op.source, *op.extents)
+    element = cast("MemRefType[Attribute]", op.dest.type).element_type
+    kind = buffer_type(op.source)
+    if kind.element_type == element or str(element) in _BY_ASSIGNMENT:
+        return source
+
+    def convert(box: np.ndarray) -> np.ndarray:
+        return numerics.cast(box, element, "rint")
+
+    return f"{to.bind(convert)}({source})"
+
+
+def _oriented(to: KernelTranslator, op: StoreOp, source: str) -> str:
+    """The [rows, columns] box as the memory's box has its dimensions."""
+    row, column = op.box_dims
+    if row == -1 and column == -1:
+        return f"{source}[0, 0]"
+    if row == -1:
+        return f"{source}[0]"
+    if column == -1:
+        return f"{source}[:, 0]"
+    return f"{source}.T" if row > column else source
+
+
+def _checked_box(to: KernelTranslator, op: LoadOp | StoreOp) -> str:
+    """The text of the box in gm, after a check that it lies in there."""
+    ranges: list[str] = []
+    memory = op.memory
+    checks: list[str] = []
+    numbers: list[str] = []
+    for dim, offset in enumerate(op.mixed_offsets):
+        extent = op.extents[op.box_dims.index(dim)] if dim in op.box_dims else 1
+        start, size = to.ref(offset), to.size_of(memory, dim)
+        end = _sum(to, offset, extent)
+        whole = offset == 0 and str(extent) == size
+        box = ":" if whole else f"{start}:{end}"
+        ranges.append(box if dim in op.box_dims else start)
+        numbers.append(f"({start}, {to.ref(extent)}, {size})")
+        if not isinstance(offset, int):
+            checks.append(f"{start} < 0")
+        fixed = isinstance(offset, int) and isinstance(extent, int)
+        if not whole and not (fixed and size.isdigit()):
+            checks.append(f"{end} > {size}")
+    if checks:
+        fail = to.bind(_OutOfBounds(op))
+        to.line(f"if {' or '.join(checks)}: {fail}({', '.join(numbers)})")
+    return f"{to.ref(memory)}[{', '.join(ranges)}]"
+
+
+def _sum(to: KernelTranslator, offset: Value, extent: Value) -> str:
+    if isinstance(offset, int):
+        if isinstance(extent, int):
+            return str(offset + extent)
+        return to.ref(extent) if offset == 0 else f"{offset} + {to.ref(extent)}"
+    return f"{to.ref(offset)} + {to.ref(extent)}"
+
+
+class _OutOfBounds:
+    """Raises the error of a transfer; called with (offset, extent, size) by dim."""
+
+    def __init__(self, op: LoadOp | StoreOp) -> None:
+        self.op = op
+
+    def __call__(self, *boxes: tuple[int, int, int]) -> NoReturn:
+        from pyptoc.runtime.translate import raise_out_of_bounds
+
+        op = self.op
+        what = "load of" if isinstance(op, LoadOp) else "store to"
+        name = f"%{op.memory.name_hint or 'memory'}"
+        box_dims = op.box_dims
+        names = {-1: "", box_dims[1]: "columns ", box_dims[0]: "rows "}
+        for dim, (offset, extent, size) in enumerate(boxes):
+            kind = names.get(dim, f"dimension {dim}, ")
+            if offset < 0:
+                message = f"{what} {name} {kind}{offset} +: {extent} starts before 0"
+            elif offset + extent > size:
+                message = (
+                    f"{what} {name} {kind}{offset} +: {extent} ends at "
+                    f"{offset + extent}, {name} has {size} "
+                    f"{kind.strip() if dim in box_dims else 'there'}"
+                )
+            else:
+                continue
+            raise_out_of_bounds(op, message)
+        raise AssertionError("no dimension is out of bounds")
+
+
+# Within a core -----------------------------------------------------------------------
+
+
+def source_box(to: KernelTranslator, op: TransferOp) -> str:
+    """The text of the box in L1, after a check that it lies in there."""
+    check_source_box(to, op)
+    rows, columns = (
+        f"{to.ref(offset)}:{_sum(to, offset, extent)}"
+        for offset, extent in zip(op.mixed_offsets, op.extents, strict=True)
+    )
+    return f"{to.ref(op.source)}[{rows}, {columns}]"
+
+
+def check_source_box(to: KernelTranslator, op: TransferOp) -> None:
+    """Write the check that the box lies in its L1 buffer."""
+    kind = buffer_type(op.source)
+    boxes = zip(op.mixed_offsets, op.extents, kind.shape, strict=True)
+    for what, (offset, extent, size) in zip(("rows", "columns"), boxes, strict=True):
+        to.check_limit(f"the extent in {what}", extent, size)
+        if offset == 0 or (isinstance(offset, int) and isinstance(extent, int)):
+            continue
+        to.check_limit(f"the offset in {what}", offset, size)
+        fail = to.bind(_BeyondBuffer(op, what, size))
+        end = _sum(to, offset, extent)
+        to.line(f"if {end} > {size}: {fail}({end})")
+
+
+class _BeyondBuffer:
+    def __init__(self, op: Operation, what: str, size: int) -> None:
+        self.op, self.what, self.size = op, what, size
+
+    def __call__(self, end: int) -> NoReturn:
+        from pyptoc.runtime.translate import raise_out_of_bounds
+
+        message = f"{self.what} end at {end}, the buffer has {self.size}"
+        raise_out_of_bounds(self.op, message)
+
+
+def _move(to: KernelTranslator, op: MoveOp) -> None:
+    kind = buffer_type(op.dest)
+    rows, columns = op.extents
+    box = source_box(to, op)
+    if op.is_transposed:
+        rows, columns = columns, rows
+    if not op.regroups_pairs:
+        to.check_extents(op.dest, rows, columns)
+    with to.instruction(op):
+        if op.regroups_pairs:
+            to.line(f"x = {to.bind(unpack_pairs)}({box})")
+            to.line(f"{to.ref(op.dest)}[:x.shape[0], :x.shape[1]] = x")
+            return
+        target = to.corner(op.dest, rows, columns)
+        if kind.space in (Space.L0A, Space.L0B):
+            size = buffer_type(op.source)
+            to.core.scratch.reserve(a=size.rows * size.columns)
+            dtype = numerics.storage_dtype(kind.element_type)
+            box = f"{to.bind(decoder(dtype))}({box}, S.a)"
+        to.line(f"{target}[...] = {box}{'.T' if op.is_transposed else ''}")

@@ -1,0 +1,317 @@
+"""Vector instructions as numpy calls (see `translate.py`).
+
+Everything writes into the destination with `out=`. Floats narrower than f32 are
+computed in f32 and rounded once: numpy does both inside one call where a call suffices
+(`dtype=float32, casting="unsafe"`), longer functions go through work arrays. Integers
+wrap in their own type.
+
+In place is fine for a single call. A function of several calls must not write its
+destination while it still needs an input that shares bytes with it: `_Emitter.clear_of`
+tells, from the allocations' addresses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr
+from xdsl.ir import Attribute, Operation
+
+from pyptoc.dialects.tile import allocation_of
+from pyptoc.dialects.tile_types import BufType, buffer_type
+from pyptoc.dialects.tile_vector import VECTOR_FAMILIES, Form, VectorArg, VectorOp
+from pyptoc.runtime import numerics
+from pyptoc.runtime.codegen import Handler
+from pyptoc.runtime.memory import may_overlap
+from pyptoc.runtime.vector_math import FUNCTIONS
+
+if TYPE_CHECKING:
+    from pyptoc.runtime.translate import KernelTranslator
+
+_F32 = np.dtype(np.float32)
+_WIDE = 'dtype=F32, casting="unsafe"'
+
+_UFUNCS: dict[str, np.ufunc] = {
+    "exp": np.exp,
+    "log": np.log,
+    "sqrt": np.sqrt,
+    "tanh": np.tanh,
+    "sin": np.sin,
+    "cos": np.cos,
+    "floor": np.floor,
+    "ceil": np.ceil,
+    "trunc": np.trunc,
+    "round": np.rint,
+    "neg": np.negative,
+    "abs": np.absolute,
+    "logical_not": np.logical_not,
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "maximum": np.maximum,
+    "minimum": np.minimum,
+    "rem": np.fmod,
+    "floordiv": np.floor_divide,
+    "pow": np.power,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+}
+_COMPARES: dict[str, np.ufunc] = {
+    "eq": np.equal,
+    "ne": np.not_equal,
+    "lt": np.less,
+    "le": np.less_equal,
+    "gt": np.greater,
+    "ge": np.greater_equal,
+}
+_REDUCTIONS: dict[str, np.ufunc] = {
+    "row_sum": np.add,
+    "row_prod": np.multiply,
+    "row_max": np.maximum,
+    "row_min": np.minimum,
+}
+
+
+def handlers(to: KernelTranslator) -> dict[str, Handler]:
+    def handle(op: Operation) -> None:
+        vector = cast(VectorOp, op)
+        emitter = _Emitter(to, vector)
+        emitter.check()
+        with to.instruction(vector):
+            emitter.write()
+
+    return {f"tile.{name}": handle for name in VECTOR_FAMILIES}
+
+
+class _Emitter:
+    """Writes one vector instruction."""
+
+    def __init__(self, to: KernelTranslator, op: VectorOp) -> None:
+        self.to, self.op = to, op
+        self.m, self.n = op.extents
+        self.name = op.family.name
+        self.kind = buffer_type(op.dest)
+        self.dtype = numerics.storage_dtype(self.kind.element_type)
+        """Of the destination."""
+        self._works = 0
+
+    # Operands.
+
+    def check(self) -> None:
+        """Extents against the buffers, where they are not static."""
+        to = self.to
+        columns = 1 if self.name in _REDUCTIONS else self.n
+        to.check_extents(self.op.dest, self.m, columns)
+        for arg in self.op.args:
+            if not isinstance(arg, tuple) or arg[1] is Form.SCALAR:
+                continue
+            value, form = arg
+            rows = 1 if form in (Form.COL, Form.ONE) else self.m
+            columns = 1 if form in (Form.ROW, Form.ONE) else self.n
+            to.check_extents(value, rows, columns)
+
+    def text(self, arg: VectorArg) -> str:
+        """The text of an input."""
+        if not isinstance(arg, tuple):
+            return self.literal(arg)
+        value, form = arg
+        if form is Form.SCALAR:
+            return self.to.ref(value)
+        rows = 1 if form in (Form.COL, Form.ONE) else self.m
+        columns = 1 if form in (Form.ROW, Form.ONE) else self.n
+        return self.to.corner(value, rows, columns)
+
+    def literal(self, arg: Attribute) -> str:
+        """A number of the type that the instruction computes in."""
+        if isinstance(arg, FloatAttr):
+            value = cast("FloatAttr[Any]", arg).value.data
+            return self.to.bind(np.float32(value))
+        integer = cast("IntegerAttr[Any]", arg)
+        dtype = numerics.storage_dtype(integer.type)
+        return self.to.bind(np.array(integer.value.data).astype(dtype)[()])
+
+    def dest(self) -> str:
+        columns = 1 if self.name in _REDUCTIONS else self.n
+        return self.to.corner(self.op.dest, self.m, columns)
+
+    def input_dtype(self) -> np.dtype[Any]:
+        """The storage type of the inputs."""
+        args = self.op.args[1:] if self.name == "where" else self.op.args
+        for arg in args:
+            if not isinstance(arg, tuple):
+                continue
+            if isinstance(kind := arg[0].type, BufType):
+                return numerics.storage_dtype(kind.element_type)
+        return self.dtype
+
+    def work(self, dtype: np.dtype[Any] | type = np.float32) -> str:
+        """A fresh work array of the box's extents."""
+        kind = self.kind
+        if self.name in _REDUCTIONS:
+            shape = (kind.rows, 1)
+        else:
+            shape = kind.shape
+        array = self.to.core.work(self._works, shape, dtype)
+        self._works += 1
+        name = self.to.bind(array)
+        if (self.m, self.n) == shape:
+            return name
+        return self.to.kept(f"{name}[:{self.to.ref(self.m)}, :{self.to.ref(self.n)}]")
+
+    def clear_of(self, *args: VectorArg) -> bool:
+        """Whether the destination shares no bytes with these inputs."""
+        dest = allocation_of(self.op.dest)
+        return not any(
+            may_overlap(dest, allocation_of(arg[0]))
+            for arg in args
+            if isinstance(arg, tuple) and isinstance(arg[0].type, BufType)
+        )
+
+    # Instructions.
+
+    def write(self) -> None:
+        to, name = self.to, self.name
+        to.scope["F32"] = np.float32
+        special: dict[str, Callable[[], None]] = {
+            "clip": self.clip,
+            "where": self.where,
+            "div": self.div,
+            "relu": self.relu,
+            "cvt": self.cvt,
+            "copy": self.copy,
+            "fill": self.copy,
+            "row_cumsum": self.cumsum,
+        }
+        if name in special:
+            special[name]()
+        elif name in _UFUNCS:
+            self.call(_UFUNCS[name], *map(self.text, self.op.args))
+        elif name in _COMPARES:
+            self.compare()
+        elif name in _REDUCTIONS:
+            self.reduce()
+        else:
+            self.function()
+
+    def call(self, ufunc: np.ufunc, *inputs: str, out: str = "") -> None:
+        """One call of a ufunc, computed in f32 for narrow floats."""
+        dtype = self.input_dtype()
+        narrow = numerics.is_float(dtype) and dtype != _F32
+        wide = f", {_WIDE}" if narrow else ""
+        target = out or self.dest()
+        function = self.to.bind(ufunc)
+        self.to.line(f"{function}({', '.join(inputs)}, out={target}{wide})")
+
+    def compare(self) -> None:
+        inputs = ", ".join(map(self.text, self.op.args))
+        function = self.to.bind(_COMPARES[self.name])
+        self.to.line(f"{function}({inputs}, out={self.dest()})")
+
+    def relu(self) -> None:
+        dtype = self.input_dtype()
+        zero = np.float32(0) if numerics.is_float(dtype) else dtype.type(0)
+        self.call(np.maximum, self.text(self.op.args[0]), self.to.bind(zero))
+
+    def clip(self) -> None:
+        value, low, high = self.op.args
+        # The destination may hold the first step unless the last still reads `high`.
+        between = self.dest() if self.clear_of(high) else self.work(self.dtype)
+        self.call(np.maximum, self.text(value), self.text(low), out=between)
+        self.call(np.minimum, between, self.text(high))
+
+    def where(self) -> None:
+        condition, yes, no = self.op.args
+        out, copy = self.dest(), self.to.bind(np.copyto)
+        c, x, y = map(self.text, (condition, yes, no))
+        if self.clear_of(yes, condition):
+            target = out
+        else:
+            target = self.work(self.dtype)
+        self.assign(target, y)
+        self.to.line(f'{copy}({target}, {x}, where={c}, casting="unsafe")')
+        if target != out:
+            self.assign(out, target)
+
+    def assign(self, target: str, source: str) -> None:
+        if target != source:
+            copy = self.to.bind(np.copyto)
+            self.to.line(f'{copy}({target}, {source}, casting="unsafe")')
+
+    def div(self) -> None:
+        a, b = self.op.args
+        if not numerics.is_float(self.dtype):
+            self.to.fail_to_translate(self.op, "integers divide with tile.floordiv")
+        if "zero_if_zero" not in self.op.properties:
+            self.call(np.divide, self.text(a), self.text(b))
+            return
+        zeros = self.work(np.bool_)
+        self.to.line(f"{self.to.bind(np.equal)}({self.text(b)}, 0, out={zeros})")
+        self.call(np.divide, self.text(a), self.text(b))
+        copy = self.to.bind(np.copyto)
+        self.to.line(f"{copy}({self.dest()}, 0, where={zeros})")
+
+    def copy(self) -> None:
+        self.assign(self.dest(), self.text(self.op.args[0]))
+
+    def cvt(self) -> None:
+        properties = self.op.properties
+        mode = cast(Any, properties["mode"]).data if "mode" in properties else None
+        saturate: bool | None = None
+        if "saturate" in properties:
+            saturate = bool(cast(Any, properties["saturate"]).value.data)
+        source, target = self.input_dtype(), self.dtype
+        nearest = mode in (None, "none", "rint")
+        plain = target == _F32 or target in (numerics.F16, numerics.BF16)
+        if plain and nearest and not saturate and numerics.is_float(source):
+            self.copy()
+            return
+
+        def convert(values: np.ndarray) -> np.ndarray:
+            return numerics.cast(values, target, mode, saturate)
+
+        text = f"{self.to.bind(convert)}({self.text(self.op.args[0])})"
+        self.assign(self.dest(), text)
+
+    def reduce(self) -> None:
+        ufunc = _REDUCTIONS[self.name]
+        dtype = self.input_dtype()
+        is_float = numerics.is_float(dtype)
+        initial = ""
+        if self.name in ("row_max", "row_min"):
+            least = -np.inf if is_float else np.iinfo(dtype).min
+            most = np.inf if is_float else np.iinfo(dtype).max
+            identity = least if self.name == "row_max" else most
+            initial = f", initial={self.to.bind(identity)}"
+        compute = self.to.bind(np.float32 if is_float else dtype)
+        self.to.line(
+            f"{self.to.bind(ufunc.reduce)}({self.text(self.op.args[0])}, axis=1, "
+            f"dtype={compute}, keepdims=True, out={self.dest()}{initial})"
+        )
+
+    def cumsum(self) -> None:
+        dtype = self.input_dtype()
+        compute = self.to.bind(np.float32 if numerics.is_float(dtype) else dtype)
+        self.to.line(
+            f"{self.to.bind(np.add.accumulate)}({self.text(self.op.args[0])}, axis=1, "
+            f"dtype={compute}, out={self.dest()})"
+        )
+
+    def function(self) -> None:
+        """A function of several steps in f32; the last writes the destination."""
+        (arg,) = self.op.args
+        source = self.text(arg)
+        if self.input_dtype() != _F32:
+            wide = self.work()
+            self.assign(wide, source)
+            source = wide
+        works = ", ".join(self.work() for _ in range(2))
+        function = self.to.bind(FUNCTIONS[self.name])
+        if self.dtype == _F32:
+            self.to.line(f"{function}({source}, {self.dest()}, {works})")
+        else:
+            result = self.work()
+            self.to.line(f"{function}({source}, {result}, {works})")
+            self.assign(self.dest(), result)

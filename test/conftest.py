@@ -1,0 +1,44 @@
+"""Lets pytest collect the .mlir tests, so that `pytest test` runs everything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+
+class RunFailedError(Exception):
+    """A RUN line failed; its text is all there is to show."""
+
+
+class MlirItem(pytest.Item):
+    """One .mlir file; it passes when all its RUN lines do."""
+
+    def runtest(self) -> None:
+        from inprocess import run_file
+
+        outcome = run_file(self.path)
+        if not outcome.passed:
+            raise RunFailedError(outcome.log)
+
+    def repr_failure(self, excinfo, style=None) -> str:
+        if isinstance(excinfo.value, RunFailedError):
+            return str(excinfo.value)
+        return str(super().repr_failure(excinfo, style))
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        return self.path, 0, self.name
+
+
+class MlirFile(pytest.File):
+    """Collects the one test that a .mlir file is."""
+
+    def collect(self) -> Iterator[pytest.Item]:
+        yield MlirItem.from_parent(self, name=self.path.stem)
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector):
+    if file_path.suffix == ".mlir" and "Inputs" not in file_path.parts:
+        return MlirFile.from_parent(parent, path=file_path)
+    return None

@@ -1,0 +1,385 @@
+"""--run, --check-each, --describe and the Python API, at the tensor level."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import ml_dtypes
+import numpy as np
+import pytest
+from inprocess import call
+from xdsl.dialects.builtin import FloatAttr, f32
+
+import pyptoc
+from pyptoc.dialects.diagnostics import CompileError
+from pyptoc.passes.base import PyptocPass
+
+SCALE = """\
+func.func @scale(
+    %x: tensor<?x4xf32> {pypto.dims = ["n"]},
+    %k: i32 {pypto.default = 3 : i32})
+    -> (tensor<?x4xf32> {pypto.name = "y"}, tensor<?x4xi32> {pypto.name = "q"}) {
+  %y = pypto.mul %x, 2.0
+  %z = pypto.mul %y, 10.0
+  %q = pypto.cast %z to i32
+  func.return %y, %q : tensor<?x4xf32>, tensor<?x4xi32>
+}
+"""
+UPDATE = """\
+func.func @update(%x: tensor<4xf32>) -> (tensor<4xf32> {pypto.name = "x"}) {
+  %y = pypto.add %x, 1.0
+  func.return %y : tensor<4xf32>
+}
+"""
+
+
+def run(*argv: str, text: str = SCALE) -> tuple[int, str, str]:
+    return call("-", "--pipeline=", "--run", *argv, stdin=text)
+
+
+@pytest.fixture
+def x() -> np.ndarray:
+    return np.arange(8, dtype=np.float32).reshape(2, 4)
+
+
+@pytest.fixture
+def inputs(tmp_path: Path, x: np.ndarray) -> str:
+    np.savez(tmp_path / "in.npz", x=x)
+    return str(tmp_path / "in.npz")
+
+
+class TestRun:
+    def test_inputs_and_outputs(self, inputs: str, x, tmp_path: Path) -> None:
+        name = str(tmp_path / "out.npz")
+        code, out, err = run("--inputs", inputs, "--outputs", name)
+        assert (code, err) == (0, "")
+        results = np.load(name)
+        assert np.array_equal(results["y"], 2 * x)
+        assert np.array_equal(results["q"], 20 * x)
+        assert not list(tmp_path.glob("out.npz?*"))
+        lines = out.splitlines()
+        assert lines[0].startswith("compiled  scale  for ascend950")
+        assert lines[0].endswith("interpreted at the tensor level")
+        assert lines[1] == "inputs    x f32[2,4]  k i32 3"
+        assert lines[2].startswith("run       ")
+        assert lines[3].split() == ["result", "type", "min", "max", "mean"]
+        assert lines[4].split() == ["y", "f32[2,4]", "0", "14", "7"]
+        assert lines[5].split() == ["q", "i32[2,4]", "0", "140", "70"]
+
+    def test_random(self) -> None:
+        first = run("--random-inputs=1", "--bind=n=3")
+        assert first[0] == 0
+        assert "seed 1" in first[1]
+        assert "x f32[3,4]" in first[1]
+
+    def test_no_program_is_printed(self, inputs: str) -> None:
+        assert "func.func" not in run("--inputs", inputs)[1]
+
+    def test_program_goes_to_a_file(self, inputs: str, tmp_path: Path) -> None:
+        name = tmp_path / "program.mlir"
+        code, out, _ = run("--inputs", inputs, "-o", str(name))
+        assert code == 0
+        assert "func.func @scale" in name.read_text()
+        assert "func.func" not in out
+
+    @pytest.mark.parametrize(
+        ("argv", "expected"),
+        [
+            ([], "error[PTO501]: inputs: missing: 'x'"),
+            (["--inputs=no.npz"], "error[PTO502]: cannot read no.npz"),
+            (["--random-inputs=1"], "error[PTO503]: sizes to choose: n"),
+            (["--bind=m=1"], "did you mean n?"),
+            (["--entry=scal"], "did you mean @scale?"),
+            (["--random-inputs=1", "--bind=n=3", "--tol=z=1:1"], "no result 'z'"),
+        ],
+    )
+    def test_errors(self, argv: list[str], expected: str) -> None:
+        code, out, err = run(*argv)
+        assert (code, out) == (1, "")
+        assert expected in err
+        assert "Traceback" not in err
+
+    def test_wrong_input(self, tmp_path: Path) -> None:
+        np.savez(tmp_path / "in.npz", x=np.zeros((2, 4)))
+        code, _, err = run("--inputs", str(tmp_path / "in.npz"))
+        assert code == 1
+        assert "'x' has shape (2, 4) float64; %x is tensor<?x4xf32>" in err
+        assert "(<stdin>:2:5)" in err
+        assert "help: x.astype(np.float32)" in err
+
+    def test_an_error_at_run_time_has_its_line(self) -> None:
+        text = (
+            "func.func @f(%x: tensor<4xf32>, %n: index) -> tensor<?xf32> {\n"
+            "  %y = pypto.view %x[2 +: %n]\n"
+            "  func.return %y : tensor<?xf32>\n}\n"
+        )
+        code, _, err = run("--random-inputs=1", "--bind=n=3", text=text)
+        assert code == 1
+        assert "<stdin>:2:" in err
+        assert "] at run time:" in err
+
+    def test_failing_runs_write_no_outputs(self, tmp_path: Path) -> None:
+        name = tmp_path / "out.npz"
+        code, _, _ = run("--outputs", str(name))
+        assert code == 1
+        assert not name.exists()
+
+
+class TestExpect:
+    def golden(self, tmp_path: Path, **arrays: np.ndarray) -> str:
+        name = str(tmp_path / "golden.npz")
+        np.savez(name, **arrays)
+        return name
+
+    def test_pass(self, inputs: str, x, tmp_path: Path) -> None:
+        name = self.golden(tmp_path, y=2 * x, q=(20 * x).astype(np.int32))
+        code, out, err = run("--inputs", inputs, "--expect", name)
+        assert (code, err) == (0, "")
+        assert out.splitlines()[-1] == "PASS"
+        assert out.count("100.00 %  ok") == 2
+
+    def test_fail(self, inputs: str, x, tmp_path: Path) -> None:
+        wrong = 2 * x
+        wrong[1, 2] += 1
+        name = self.golden(tmp_path, y=wrong, q=(20 * x).astype(np.int32))
+        code, out, err = run("--inputs", inputs, "--expect", name)
+        assert code == 1
+        assert out.splitlines()[-1] == "FAIL"
+        row = next(line for line in out.splitlines() if line.startswith("y "))
+        assert "1 at [1, 2] (got 12, ref 13)" in row
+        assert "87.50 %" in row
+        assert row.endswith("FAIL")
+        assert "--check-each" in err
+        code, out, _ = run("--inputs", inputs, "--expect", name, "--tol=y=1:0")
+        assert code == 0
+        assert "|d| <= 1 " in out
+
+    def test_golden_that_does_not_fit(self, inputs: str, x, tmp_path: Path) -> None:
+        name = self.golden(tmp_path, y=2 * x)
+        code, _, err = run("--inputs", inputs, "--expect", name)
+        assert code == 1
+        assert "no expected value for the result 'q'" in err
+
+    def test_spare_keys_warn(self, inputs: str, x, tmp_path: Path) -> None:
+        name = self.golden(tmp_path, y=2 * x, q=(20 * x).astype(np.int32), p=x)
+        code, _, err = run("--inputs", inputs, "--expect", name)
+        assert code == 0
+        assert "warning[PTO301]" in err
+        assert "'p' names no result" in err
+
+
+def _constants(module):
+    for op in module.walk():
+        if op.name == "pypto.mul":
+            yield op
+
+
+def _scale_literal(op, factor: float) -> None:
+    from xdsl.dialects.builtin import ArrayAttr
+
+    literals = op.properties["literals"]
+    op.properties["literals"] = ArrayAttr(
+        FloatAttr(each.value.data * factor, f32)
+        if isinstance(each, FloatAttr)
+        else each
+        for each in literals
+    )
+
+
+@dataclass(frozen=True)
+class Nothing(PyptocPass):
+    name = "test-nothing"
+    summary: ClassVar[str] = "changes nothing"
+
+    def run(self, ctx, module) -> None:
+        pass
+
+
+@dataclass(frozen=True)
+class Wrong(PyptocPass):
+    name = "test-wrong"
+    summary: ClassVar[str] = "changes a factor a little"
+    by: float = 1.0000001
+
+    def run(self, ctx, module) -> None:
+        _scale_literal(next(_constants(module)), self.by)
+
+
+@dataclass(frozen=True)
+class Sums(Wrong):
+    name = "test-sums"
+    summary: ClassVar[str] = "changes a factor, as another order of sums might"
+    reorders_float_sums: ClassVar[bool] = True
+
+
+@dataclass(frozen=True)
+class Fails(PyptocPass):
+    name = "test-fails"
+    summary: ClassVar[str] = "makes the program fail at run time"
+
+    def run(self, ctx, module) -> None:
+        for op in list(module.walk()):
+            if op.name == "pypto.view":
+                op.properties["static_offsets"] = type(
+                    op.properties["static_offsets"]
+                ).from_list(op.properties["static_offsets"].elt_type, [3])
+
+
+class TestCheckEach:
+    @pytest.fixture(autouse=True)
+    def passes(self, register) -> None:
+        register(Nothing, Wrong, Sums, Fails)
+
+    def check(self, pipeline: str, *argv: str, text: str = SCALE):
+        given = argv or ("--random-inputs=1", "--bind=n=8")
+        return call("-", f"--pipeline={pipeline}", "--check-each", *given, stdin=text)
+
+    def test_all_the_same(self) -> None:
+        code, out, err = self.check("test-nothing,test-nothing")
+        assert (code, err) == (
+            0,
+            "check-each: 2 passes, every result as in the source\n",
+        )
+        assert "func.func @scale" in out
+
+    def test_the_pass_is_named(self) -> None:
+        code, out, err = self.check("test-nothing,test-wrong,test-nothing")
+        assert (code, out) == (1, "")
+        assert "error[PTO506]: pass 'test-wrong' changes result 'y'" in err
+        assert "this pass must keep every bit" in err
+        assert "--print-ir-before=test-wrong" in err
+
+    def test_with_run(self) -> None:
+        code, out, err = self.check(
+            "test-nothing", "--run", "--random-inputs=1", "--bind=n=2"
+        )
+        assert code == 0
+        assert "compiled  scale" in out
+        assert "check-each: 1 passes" in err
+
+    def test_other_sums_may_differ_a_little(self) -> None:
+        assert self.check("test-sums")[0] == 0
+        code, _, err = self.check("test-sums{by=1.00001}")
+        assert code == 1
+        assert "pass 'test-sums' changes result 'y'" in err
+        assert "a tenth of the result's tolerance" in err
+
+    def test_after_such_a_pass_bits_count_again(self) -> None:
+        assert self.check("test-sums,test-nothing")[0] == 0
+        code, _, err = self.check("test-sums,test-wrong")
+        assert code == 1
+        assert "pass 'test-wrong'" in err
+
+    def test_small_differences_do_not_add_up(self) -> None:
+        pipeline = ",".join(["test-sums{by=1.0000005}"] * 8)
+        code, _, err = self.check(pipeline)
+        assert code == 1
+        assert "pass 'test-sums' changes result 'y'" in err
+
+    def test_seed_0_without_inputs(self) -> None:
+        text = SCALE.replace("?", "8").replace(' {pypto.dims = ["n"]}', "")
+        code, _, _ = call("-", "--pipeline=test-nothing", "--check-each", stdin=text)
+        assert code == 0
+
+    def test_a_pass_that_makes_it_fail(self) -> None:
+        text = (
+            "func.func @f(%x: tensor<4xf32>) -> tensor<2xf32> {\n"
+            "  %y = pypto.view %x[2 +: 2]\n"
+            "  func.return %y : tensor<2xf32>\n}\n"
+        )
+        code, _, err = self.check(
+            "test-fails", "--random-inputs=1", "--verify-each=0", text=text
+        )
+        assert code == 1
+        assert "pass 'test-fails' breaks the program" in err
+
+    def test_an_operator_that_updates_its_input(self) -> None:
+        code, _, err = self.check(
+            "test-nothing,test-nothing", "--random-inputs=1", text=UPDATE
+        )
+        assert (code, err.startswith("check-each: 2")) == (0, True)
+
+    def test_the_program_s_own_error(self) -> None:
+        code, _, err = self.check("test-nothing", "--bind=n=2")
+        assert code == 1
+        assert "error[PTO501]" in err
+
+
+class TestDescribe:
+    def test_tables(self) -> None:
+        code, out, _ = call("-", "--describe", stdin=SCALE)
+        assert code == 0
+        lines = [line.split() for line in out.splitlines()]
+        assert lines[0] == ["@scale"]
+        assert ["x", "tensor<?x4xf32>", "n", "uniform", "-1", "to", "1"] in lines
+        assert ["k", "i32", "-", "default", "3"] in lines
+        assert ["q", "tensor<?x4xi32>", "exact"] in lines
+        assert "updates %x" in call("-", "--describe", stdin=UPDATE)[1]
+
+    def test_its_suggestion_works(self) -> None:
+        rules = (
+            'func.func @f(%t: tensor<?x?xi32> {pypto.dims = ["b", "p"], '
+            'pypto.data = #pypto.data<distinct 0 to "c">}, '
+            '%c: tensor<?xf32> {pypto.dims = ["c"]}) -> tensor<?xf32> {\n'
+            "  func.return %c : tensor<?xf32>\n}\n"
+        )
+        for text in (SCALE, rules):
+            out = call("-", "--describe", stdin=text)[1]
+            command = out.splitlines()[-1].split("FILE ")[1].split()
+            code, _, err = call("-", "--pipeline=", *command, stdin=text)
+            assert code == 0, err
+
+
+class TestPython:
+    def test_text_and_path(self, tmp_path: Path, x) -> None:
+        path = tmp_path / "op.mlir"
+        path.write_text(SCALE)
+        for source in (SCALE, str(path), path):
+            program = pyptoc.compile(source, pipeline="")
+            assert np.array_equal(program.run(x=x)["y"], 2 * x)
+            assert "func.func @scale" in program.text
+            assert program.machine.name == "ascend950"
+
+    def test_a_module_is_left_alone(self, register, x) -> None:
+        register(Nothing, Wrong)
+        module = pyptoc.compile(SCALE, pipeline="").module
+        program = pyptoc.compile(module, pipeline="test-wrong{by=2}")
+        assert np.array_equal(program.run(x=x)["y"], 4 * x)
+        again = pyptoc.compile(module, pipeline="")
+        assert np.array_equal(again.run(x=x)["y"], 2 * x)
+
+    def test_numbers_and_small_floats(self) -> None:
+        text = SCALE.replace("f32", "bf16")
+        program = pyptoc.compile(text, pipeline="")
+        ones = np.ones((1, 4), ml_dtypes.bfloat16)
+        for given in (ones, ones.view(np.uint16)):
+            result = program.run(x=given, k=4)["y"]
+            assert result.dtype == ml_dtypes.bfloat16
+            assert (result.astype(np.float32) == 2).all()
+
+    def test_the_caller_s_arrays_stay(self) -> None:
+        x = np.zeros(4, np.float32)
+        program = pyptoc.compile(UPDATE, pipeline="")
+        assert (program.run(x=x)["x"] == 1).all()
+        assert (x == 0).all()
+
+    def test_errors(self, x) -> None:
+        with pytest.raises(CompileError, match="PTO504"):
+            pyptoc.compile(SCALE, pipeline="zebra")
+        with pytest.raises(CompileError, match="<string>:1:1"):
+            pyptoc.compile("{")
+        with pytest.raises(CompileError, match="PTO510"):
+            pyptoc.compile(SCALE, machine="zebra")
+        program = pyptoc.compile(SCALE, pipeline="")
+        with pytest.raises(CompileError, match="missing: 'x'"):
+            program.run()
+        with pytest.raises(TypeError, match="did you mean x"):
+            program.run(xx=x)
+        with pytest.raises(CompileError, match="has shape"):
+            program.run(x=x[0])
+
+    def test_unknown_attribute(self) -> None:
+        with pytest.raises(AttributeError):
+            _ = pyptoc.nothing

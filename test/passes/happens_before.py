@@ -1,0 +1,170 @@
+"""An independent check of a kernel's flags, by running its control flow.
+
+The kernel is unrolled for given scalars: each instruction becomes an event on its pipe,
+with the bytes that it reads and writes. In program order, vector clocks say which events
+of other pipes each one certainly comes after: a pipe is in order, a wait comes after its
+set, a barrier after everything. Then
+
+- two accesses to the same bytes on different pipes, one of them a write, must be ordered;
+- a flag must not be set again before its last wait is over, nor be waited for when it was
+  not set, nor be left set at the end.
+
+It shares no code with insert-sync: no blocks, no needs, no slot algebra.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from xdsl.dialects.arith import ConstantOp
+from xdsl.dialects.builtin import MemRefType
+from xdsl.dialects.scf import ForOp, IfOp
+from xdsl.ir import Block, Operation, SSAValue
+
+from pyptoc.dialects.npu import KernelOp
+from pyptoc.dialects.pypto.control import IndexOp
+from pyptoc.dialects.tile import (
+    AllocOp,
+    BarrierOp,
+    Instruction,
+    Pipe,
+    SetFlagOp,
+    SlotOp,
+    WaitFlagOp,
+    bytes_of,
+)
+
+Clock = dict[Pipe, int]
+"""How many events of each pipe are known to be over."""
+
+
+@dataclass
+class _Touched:
+    start: int
+    end: int
+    pipe: Pipe
+    count: int
+    write: bool
+    op: Operation
+
+
+@dataclass
+class Checker:
+    """Runs a kernel's control flow; `problems` says what is not ordered."""
+
+    values: dict[SSAValue, Any] = field(default_factory=dict)
+    clocks: dict[Pipe, Clock] = field(
+        default_factory=lambda: {pipe: dict.fromkeys(Pipe, 0) for pipe in Pipe}
+    )
+    memory: dict[Any, list[_Touched]] = field(default_factory=dict)
+    tokens: dict[tuple[Pipe, Pipe, int], Clock] = field(default_factory=dict)
+    waits: dict[tuple[Pipe, Pipe, int], int] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+    events: int = 0
+
+    def block(self, block: Block) -> None:
+        for op in block.ops:
+            self.run(op)
+
+    def run(self, op: Operation) -> None:
+        if isinstance(op, ConstantOp):
+            self.values[op.results[0]] = op.value.value.data
+        elif isinstance(op, IndexOp):
+            names = {
+                f"s{i}": int(self.values[v]) for i, v in enumerate(op.operands)
+            }
+            self.values[op.results[0]] = op.expr.data.evaluate(names)
+        elif isinstance(op, AllocOp):
+            self.values[op.results[0]] = (op, 0)
+        elif isinstance(op, SlotOp):
+            slot = op.slot if isinstance(op.slot, int) else self.values[op.slot]
+            assert 0 <= slot < op.alloc.slot_count
+            self.values[op.results[0]] = (op.alloc, slot)
+        elif isinstance(op, ForOp):
+            low, high, step = (self.values[v] for v in (op.lb, op.ub, op.step))
+            for value in range(low, high, step):
+                self.values[op.body.block.args[0]] = value
+                self.block(op.body.block)
+        elif isinstance(op, IfOp):
+            region = op.true_region if self.values[op.cond] else op.false_region
+            for block in region.blocks:
+                self.block(block)
+        elif isinstance(op, SetFlagOp | WaitFlagOp):
+            number = op.base + (0 if op.index is None else self.values[op.index])
+            self.flag(op, (*op.pipes, number))
+        elif isinstance(op, BarrierOp):
+            joined = {p: max(c[p] for c in self.clocks.values()) for p in Pipe}
+            self.clocks = {pipe: dict(joined) for pipe in Pipe}
+        elif isinstance(op, Instruction):
+            self.instruction(op)
+
+    def flag(self, op: SetFlagOp | WaitFlagOp, key: tuple[Pipe, Pipe, int]) -> None:
+        source, target, number = key
+        assert number < 8, f"flag id {number}"
+        clock = self.clocks[op.pipe]
+        clock[op.pipe] += 1
+        if isinstance(op, SetFlagOp):
+            if key in self.tokens:
+                self.problems.append(f"{key} is set twice")
+            if clock[target] < self.waits.get(key, 0):
+                self.problems.append(f"{key} may be set again before its wait is over")
+            self.tokens[key] = dict(clock)
+        elif key not in self.tokens:
+            self.problems.append(f"{key} is waited for, but not set")
+        else:
+            token = self.tokens.pop(key)
+            for pipe in Pipe:
+                clock[pipe] = max(clock[pipe], token[pipe])
+            self.waits[key] = clock[target]
+
+    def instruction(self, op: Instruction) -> None:
+        self.events += 1
+        clock = self.clocks[op.pipe]
+        clock[op.pipe] += 1
+        touched = [(v, False) for v in op.reads()] + [(v, True) for v in op.writes()]
+        for value, write in touched:
+            if isinstance(value.type, MemRefType):
+                place, start, end = self.values.get(value, value), 0, 1
+            else:
+                alloc, slot = self.values[value]
+                size = bytes_of(alloc.type)
+                known = alloc.address is not None
+                place = alloc.type.space if known else alloc
+                start = (alloc.address or 0) + slot * size
+                end = start + size
+            entry = _Touched(start, end, op.pipe, clock[op.pipe], write, op)
+            self.compare(entry, self.memory.setdefault(place, []), clock)
+
+    def compare(self, new: _Touched, before: list[_Touched], clock: Clock) -> None:
+        for old in before:
+            if old.end <= new.start or new.end <= old.start or old.pipe == new.pipe:
+                continue
+            if (old.write or new.write) and clock[old.pipe] < old.count:
+                self.problems.append(f"{old.op} and {new.op} are not ordered")
+        before.append(new)
+
+    def finish(self) -> list[str]:
+        self.problems += [f"{key} is left set" for key in self.tokens]
+        return self.problems
+
+
+def problems_of(
+    kernel: KernelOp,
+    scalars: Mapping[str, int] | None = None,
+    same: Mapping[str, str] | None = None,
+) -> list[str]:
+    """What is wrong with the flags of `kernel` for these scalars (grid indices are 0).
+
+    `same` names memory parameters that are the same buffer as another.
+    """
+    checker = Checker()
+    by_name = {argument.name_hint or "": argument for argument in kernel.block.args}
+    for name, argument in by_name.items():
+        if isinstance(argument.type, MemRefType):
+            checker.values[argument] = by_name[(same or {}).get(name, name)]
+        else:
+            checker.values[argument] = (scalars or {}).get(name, 0)
+    checker.block(kernel.block)
+    return checker.finish()

@@ -1,0 +1,363 @@
+"""Casts and decoding, over all codes where a type is small.
+
+What is expected comes from ml_dtypes' own conversions, from Python's integers and
+fractions, or from a search over all values of the target: never from the tables of
+`numerics`.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import ml_dtypes
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pyptoc.runtime import numerics
+from pyptoc.runtime.numerics import CastError, cast, decode_f32, storage_dtype
+
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+E4M3, E5M2 = ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2
+E8M0, BF16 = ml_dtypes.float8_e8m0fnu, ml_dtypes.bfloat16
+ALL8 = np.arange(256, dtype=np.uint8)
+ALL16 = np.arange(65536, dtype=np.uint32).astype(np.uint16)
+MODES = ("rint", "round", "floor", "ceil", "trunc")
+NOTABLE = (0.0, np.inf, np.nan, 0.5, 0.49999997, 1.5, 2.5, 300.0, 448, 464, 465)
+NOTABLE += (57344, 61440, 65504, 65519, 65520, 2147483520.0, 1e-45)
+SMALL_FLOATS = {"f8E4M3FN": E4M3, "f8E5M2": E5M2, "bf16": BF16, "f16": np.float16}
+
+
+def codes(name):
+    dtype = storage_dtype(name)
+    return (ALL8 if dtype.itemsize == 1 else ALL16).view(dtype)
+
+
+def f32s(count=20000, seed=1):
+    """Random bit patterns (NaN, inf, subnormals among them) and ordinary numbers."""
+    rng = np.random.default_rng(seed)
+    bits = rng.integers(0, 2**32, count, dtype=np.uint32).view(np.float32)
+    near = rng.normal(0, 1, count).astype(np.float32) * np.exp2(
+        rng.integers(-30, 30, count)
+    ).astype(np.float32)
+    special = np.array([*NOTABLE, 2.0**31, 2.0**63, 2.0**-127, 3.4e38], np.float32)
+    return np.concatenate([special, -special, bits, near])
+
+
+def same(got, expected):
+    """Equal bits, except that any NaN equals any NaN where a NaN is expected."""
+    assert got.dtype == expected.dtype
+    assert got.shape == expected.shape
+    bits = np.dtype(f"u{got.dtype.itemsize}")
+    different = got.view(bits) != expected.view(bits)
+    if expected.dtype.kind not in "iub":
+        both_nan = np.isnan(got) & np.isnan(expected)
+        different &= ~both_nan
+    where = np.flatnonzero(different)
+    first = where[:5]
+    assert not where.size, (first, got.reshape(-1)[first], expected.reshape(-1)[first])
+
+
+@pytest.mark.parametrize("name", SMALL_FLOATS)
+def test_decode_every_code(name):
+    array = codes(name)
+    expected = array.astype(np.float32)
+    assert np.isnan(expected).any()
+    same(decode_f32(array), expected)
+    many = np.tile(array, 32).reshape(64, -1)  # large enough for the pair table
+    same(decode_f32(many), many.astype(np.float32))
+    same(decode_f32(many[:, 1::2]), many[:, 1::2].astype(np.float32))
+
+
+def test_decode_e8m0():
+    got = decode_f32(ALL8.view(E8M0))
+    assert np.isnan(got[255])
+    assert [float(x) for x in got[:255]] == [math.ldexp(1, e - 127) for e in range(255)]
+
+
+@pytest.mark.parametrize("name", ["i8", "ui8", "i1"])
+def test_decode_integers(name):
+    array = (ALL8 % 2 if name == "i1" else ALL8).view(storage_dtype(name))
+    assert [float(x) for x in decode_f32(array)] == [float(int(x)) for x in array]
+
+
+@pytest.mark.parametrize("source", SMALL_FLOATS)
+@pytest.mark.parametrize("target", [*SMALL_FLOATS, "f32"])
+def test_float_to_float_rounds_once(source, target):
+    """Against ml_dtypes for all codes; f8 with wrapping off saturates by default."""
+    array = codes(source)
+    wide = array.astype(np.float32)
+    dtype = storage_dtype(target)
+    with np.errstate(all="ignore"):
+        plain = wide.astype(dtype)
+    same(cast(array, target, saturate=False), plain)
+    if target.startswith("f8") and source != target:
+        largest = 448 if dtype == E4M3 else 57344
+        with np.errstate(all="ignore"):
+            plain = np.clip(wide, -largest, largest).astype(dtype)
+    same(cast(array, target), plain)
+    same(cast(array, target, "rint"), plain)
+
+
+@pytest.mark.parametrize("target", SMALL_FLOATS)
+def test_f32_to_narrow_floats_default(target):
+    array, dtype = f32s(), storage_dtype(target)
+    with np.errstate(all="ignore"):
+        same(cast(array, target, saturate=False), array.astype(dtype))
+    got = cast(array, target, saturate=True).astype(np.float32)
+    assert (np.isnan(got) == np.isnan(array)).all()
+    assert np.isfinite(got[~np.isnan(array)]).all()
+
+
+def test_f8_saturates_and_keeps_subnormals():
+    values = np.array([1e9, -449, 464, np.inf, -np.inf, np.nan, 2.0**-9], np.float32)
+    got = cast(values, "f8E4M3FN").astype(np.float32)
+    assert got[:5].tolist() == [448, -448, 448, 448, -448]
+    assert np.isnan(got[5])
+    assert got[6] == 2.0**-9
+    wrapped = cast(values, "f8E4M3FN", saturate=False).astype(np.float32)
+    assert np.isnan(wrapped[[0, 3, 4, 5]]).all()
+    assert np.isinf(cast(values, "f8E5M2", saturate=False)[[0, 3]].astype("f4")).all()
+
+
+def neighbours(value, lattice):
+    """The largest lattice value <= value and the smallest >= value."""
+    above = np.searchsorted(lattice, value, "left")
+    below = np.searchsorted(lattice, value, "right") - 1
+    return lattice[below], lattice[above]
+
+
+def directed(value, low, high, mode, parity):
+    """What a mode chooses between the two neighbours of an inexact value."""
+    if mode == "floor":
+        return low
+    if mode == "ceil":
+        return high
+    inner, outer = (low, high) if value > 0 else (high, low)
+    if mode == "trunc":
+        return inner
+    if mode == "odd":
+        return inner if parity(inner) else outer
+    down = Fraction(abs(value)) - Fraction(abs(inner))
+    up = Fraction(abs(outer)) - Fraction(abs(value))
+    return outer if up <= down else inner
+
+
+@pytest.mark.parametrize("target", ["f16", "bf16"])
+@pytest.mark.parametrize("mode", ["floor", "ceil", "trunc", "round", "odd"])
+def test_f32_to_half_in_every_mode(target, mode):
+    dtype = storage_dtype(target)
+    array = f32s(1500)
+    if mode == "odd" and target == "bf16":
+        with pytest.raises(CastError, match="odd"):
+            cast(array, target, mode)
+        return
+    finite = ALL16.view(dtype).astype(np.float64)
+    limit = 2.0**16 if target == "f16" else 2.0**128  # the first value that is inf
+    lattice = np.unique(np.concatenate([finite[np.isfinite(finite)], [limit, -limit]]))
+    largest = lattice[-2]
+
+    def parity(value):
+        odd = int(np.array(value, dtype).view(np.uint16)) & 1
+        return abs(value) != limit and odd
+
+    got = cast(array, target, mode).astype(np.float64)
+    for value, result in zip(array.astype(np.float64), got, strict=True):
+        if math.isnan(value):
+            assert math.isnan(result)
+            continue
+        if math.isinf(value):
+            assert result == value
+            continue
+        inside = min(max(value, -limit), limit)
+        low, high = neighbours(inside, lattice)
+        expected = low if low == high else directed(inside, low, high, mode, parity)
+        if abs(value) >= limit:  # beyond all values: inf, or the largest inward
+            inward = {"floor": value > 0, "ceil": value < 0, "round": False}
+            expected = math.copysign(
+                largest if inward.get(mode, True) else limit, value
+            )
+        if abs(expected) == limit:
+            expected = math.copysign(math.inf, expected)
+        assert result == expected, (value, result, expected)
+        assert math.copysign(1, result) == math.copysign(1, value)
+
+
+def exact_round(value, mode):
+    """A finite float rounded to an integer, by fractions."""
+    x = Fraction(value)
+    floor = x.numerator // x.denominator
+    if mode == "floor" or x == floor:
+        return floor
+    if mode == "ceil":
+        return floor + 1
+    if mode in ("trunc", "none"):
+        return floor if x > 0 else floor + 1
+    rest = x - floor
+    if rest != Fraction(1, 2):
+        return floor + (rest > Fraction(1, 2))
+    if mode == "rint":
+        return floor + floor % 2
+    return floor + 1 if x > 0 else floor
+
+
+def wrap(value, bits, signed):
+    low = value % 2**bits
+    return low - 2**bits if signed and low >= 2 ** (bits - 1) else low
+
+
+@pytest.mark.parametrize("target", ["i8", "ui8", "i16", "i32", "i64"])
+@pytest.mark.parametrize("mode", [None, *MODES])
+@pytest.mark.parametrize("saturate", [None, True, False])
+@pytest.mark.parametrize("source", ["f32", "f16", "bf16", "f8E4M3FN"])
+def test_float_to_integer(source, target, mode, saturate):
+    array = (
+        f32s(400)
+        if source == "f32"
+        else codes(source)[:: 1 if source == "f8E4M3FN" else 61]
+    )
+    limits = np.iinfo(storage_dtype(target))
+    got = cast(array, target, mode, saturate)
+    assert got.dtype == storage_dtype(target)
+    for value, result in zip(array.astype(np.float64), got.tolist(), strict=True):
+        if math.isnan(value):
+            expected = 0
+        elif math.isinf(value):
+            expected = limits.max if value > 0 else limits.min
+            expected = 0 if saturate is False else expected
+        else:
+            expected = exact_round(value, mode or "none")
+            if saturate is False:
+                expected = wrap(expected, limits.bits, limits.min < 0)
+            expected = min(max(expected, limits.min), limits.max)
+        assert result == expected, value
+
+
+def test_wrapping_example():
+    assert cast(np.array([300.0], np.float16), "i8", saturate=False)[0] == 44
+    assert cast(np.array([300.0], np.float16), "i8")[0] == 127
+
+
+@pytest.mark.parametrize("source", ["i8", "ui8", "i16", "i32", "i64"])
+@pytest.mark.parametrize("target", ["i8", "ui8", "i16", "i32", "i64"])
+@pytest.mark.parametrize("saturate", [None, False])
+def test_integer_to_integer(source, target, saturate):
+    dtype = storage_dtype(source)
+    edges = [np.iinfo(dtype).min, np.iinfo(dtype).max, 0, 1, 127, 100]
+    array = np.concatenate([np.array(edges, dtype), np.arange(256).astype(dtype)])
+    limits = np.iinfo(storage_dtype(target))
+    got = cast(array, target, None, saturate).tolist()
+    for value, result in zip(array.tolist(), got, strict=True):
+        expected = min(max(value, limits.min), limits.max)
+        if saturate is False:
+            expected = wrap(value, limits.bits, limits.min < 0)
+        assert result == expected
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1), st.integers(0, 62))
+def test_wide_integers_to_float_round_once(values, shift):
+    array = np.array([value >> shift for value in values], np.int64)
+    for target in ("f32", "bf16", "f16"):
+        lattice_bits = {"f32": 24, "bf16": 8, "f16": 11}[target]
+        got = cast(array, target).astype(np.float64)
+        for value, result in zip(array.tolist(), got.tolist(), strict=True):
+            spare = max(abs(value).bit_length() - lattice_bits, 0)
+            expected = exact_round(Fraction(value, 2**spare), "rint") * 2**spare
+            if target == "f16" and abs(expected) > 65504:
+                expected = math.copysign(math.inf, value)
+            assert result == expected
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.integers(-(2**31), 2**31 - 1), min_size=1))
+def test_i32_to_f32_in_every_mode(values):
+    array = np.array(values, np.int32)
+    for mode in MODES:
+        got = cast(array, "f32", mode).tolist()
+        for value, result in zip(values, got, strict=True):
+            spare = max(abs(value).bit_length() - 24, 0)
+            assert result == exact_round(Fraction(value, 2**spare), mode) * 2**spare
+
+
+def nearest_power(value):
+    """The E8M0 code by its definition, in exact arithmetic."""
+    if math.isnan(value) or math.isinf(value):
+        return 255
+    magnitude = Fraction(abs(value))
+    if magnitude == 0:
+        return 0
+    exponent = -127
+    while exponent < 127 and magnitude >= Fraction(2) ** exponent * Fraction(3, 2):
+        exponent += 1
+    return exponent + 127
+
+
+def test_e8m0_by_definition():
+    special = np.array(
+        [0, -0.0, 1, 1.5, 1.4999999, 3, -3, 2.0**127, 1.7e38, 3.4e38, np.inf, np.nan],
+        np.float32,
+    )
+    tiny = np.array([1, 1.5, 1.9999999, 2, 2.9999998, 3, 1e-7], np.float64) * 2.0**-127
+    array = np.concatenate([special, tiny.astype(np.float32), f32s(500)])
+    got = cast(array, "f8E8M0FNU").view(np.uint8).tolist()
+    assert got == [nearest_power(float(value)) for value in array]
+    for code in range(255):
+        power = np.array([math.ldexp(1, code - 127)], np.float32)
+        assert cast(power, "f8E8M0FNU").view(np.uint8)[0] == code
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "mode"),
+    [
+        ("f32", "f8E4M3FN", "floor"),
+        ("f32", "f8E8M0FNU", "ceil"),
+        ("f32", "bf16", "odd"),
+        ("f16", "bf16", "trunc"),
+        ("f32", "i8", "odd"),
+        ("f32", "i1", None),
+        ("i32", "f8E4M3FN", None),
+        ("i64", "f32", "floor"),
+        ("f8E8M0FNU", "i8", None),
+        ("f32", "f16", "up"),
+    ],
+)
+def test_unsupported_casts_are_errors(source, target, mode):
+    array = np.ones(4, storage_dtype(source))
+    with pytest.raises(CastError):
+        cast(array, target, mode)
+
+
+def test_casts_do_not_alias():
+    array = np.ones(3, np.float32)
+    cast(array, "f32")[0] = 5
+    assert array[0] == 1
+
+
+@pytest.mark.parametrize("k", [32, 64, 96, 100, 448])
+@pytest.mark.parametrize("transposed", [False, True])
+def test_mx_scales(k, transposed):
+    rng = np.random.default_rng(k)
+    blocks, m = -(-k // 64), 5
+    shape = (blocks, m, 2) if transposed else (m, blocks, 2)
+    bits = rng.integers(100, 150, shape).astype(np.uint8)
+    got = numerics.mx_scales_lhs(bits.view(E8M0), k, transposed)
+    assert got.shape == (m, k)
+    for row in range(m):
+        for column in range(k):
+            kb, j = divmod(column // 32, 2)
+            code = bits[kb, row, j] if transposed else bits[row, kb, j]
+            assert got[row, column] == math.ldexp(1, int(code) - 127)
+    other = bits if transposed else bits.transpose(1, 0, 2)  # [kb, n, 2]
+    stored = other.transpose(1, 0, 2) if transposed else other
+    rhs = numerics.mx_scales_rhs(stored.view(E8M0), k, transposed)
+    assert (rhs == got.T).all()
+
+
+def test_storage_names():
+    for name, dtype in numerics.STORAGE.items():
+        assert numerics.element_name(dtype) == ("i64" if name == "index" else name)
+    with pytest.raises(CastError):
+        storage_dtype("f80")
