@@ -309,7 +309,9 @@ class _Search:
 
 def _lower_bounds(e: Expr, ranges: Ranges) -> Iterator[Expr | list[Expr]]:
     """Expressions whose being >= 0 shows that `e >= 0` (of a list: all of them)."""
-    for atom, coefficient in e.terms.items():
+    # Calls first: taking an argument of min or max makes the expression smaller.
+    by_kind = sorted(e.terms.items(), key=lambda term: not isinstance(term[0], Call))
+    for atom, coefficient in by_kind:
         rest = e - Expr({atom: coefficient}, 0)
         if isinstance(atom, Call):
             yield from _call_bounds(atom, coefficient, rest)

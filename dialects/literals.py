@@ -111,8 +111,8 @@ def as_element(number: Number, element: Attribute, what: str) -> Attribute:
                 help=f"write {int(value)}" if value.is_integer() else "",
             )
         if isinstance(element, IntegerType):
-            _check_range(number, int(value), element)
-        return IntegerAttr(int(value), element)
+            _check_range(number, int(value), cast("IntegerType", element))
+        return IntegerAttr(int(value), cast("IntegerType | IndexType", element))
     if isinstance(element, AnyFloat):
         if isinstance(value, bool):
             error(
@@ -166,10 +166,10 @@ def format_float(value: float, element: AnyFloat = f64) -> str:
 def format_literal(attribute: Attribute) -> str:
     """A literal attribute without its type."""
     if isinstance(attribute, FloatAttr):
-        element = cast(AnyFloat, attribute.type)
-        return format_float(attribute.value.data, element)
+        real = cast("FloatAttr[AnyFloat]", attribute)
+        return format_float(real.value.data, real.type)
     if isinstance(attribute, IntegerAttr):
-        if attribute.type == i1:
+        if attribute.get_type() == i1:
             return "true" if attribute.value.data else "false"
         return str(attribute.value.data)
     raise TypeError(f"no literal: {attribute}")
@@ -197,13 +197,13 @@ def print_setting(printer: Printer, value: Attribute) -> None:
     """Print a value that `parse_setting` reads; i64 and f64 go without their type."""
     if isinstance(value, IntegerAttr | FloatAttr):
         type = cast(TypedAttribute, value).get_type()
-        printer.print_string(format_literal(value))
+        printer.print_string(format_literal(cast(Attribute, value)))
         if type not in (i64, f64, i1):
             printer.print_string(" : ")
             printer.print_attribute(type)
-    elif isinstance(value, ArrayAttr):
+    elif (members := items(value)) is not None:
         with printer.in_square_brackets():
-            printer.print_list(value.data, lambda item: print_setting(printer, item))
+            printer.print_list(members, lambda item: print_setting(printer, item))
     else:
         printer.print_attribute(value)
 
@@ -234,8 +234,12 @@ def ints(attribute: Attribute | None) -> tuple[int, ...]:
     """The integers of a property; none when it is absent."""
     if isinstance(attribute, DenseArrayBase):
         return tuple(int(value) for value in attribute.iter_values())
-    if isinstance(attribute, ArrayAttr):
-        return tuple(
-            item.value.data for item in attribute.data if isinstance(item, IntegerAttr)
-        )
-    return ()
+    found = items(attribute) or ()
+    return tuple(item.value.data for item in found if isinstance(item, IntegerAttr))
+
+
+def items(attribute: Attribute | None) -> tuple[Attribute, ...] | None:
+    """The members of an array attribute; None for anything else."""
+    if not isinstance(attribute, ArrayAttr):
+        return None
+    return cast("ArrayAttr[Attribute]", attribute).data

@@ -294,9 +294,7 @@ class ReadOp(Offsets, IRDLOperation):
         """Wait for these tasks, all of them by default, instead of the present ones."""
         kept = [self.source, *self.offsets]
         self.operands = [*kept, *waits]
-        self.properties["operandSegmentSizes"] = segments(
-            1, len(kept) - 1, len(waits)
-        )
+        self.properties["operandSegmentSizes"] = segments(1, len(kept) - 1, len(waits))
         self.properties["selectors"] = selectors_attr(waits, selectors)
 
     @property

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from xdsl.dialects.builtin import FileLineColLoc
 from xdsl.utils.exceptions import ParseError
 from xdsl.utils.lexer import Input, Span
 
@@ -17,8 +18,10 @@ from pyptoc.dialects.diagnostics import Diagnostic, location_of
 
 _PYTHON_FLOAT = re.compile(r"(?<![\w.%@#!$])\d+[eE][+-]?\d+")
 _BARE_POINT = re.compile(r"(?<![\w.)\]])\.\d+([eE][+-]?\d+)?")
+_TOKEN = re.compile(r"[%#@!]?[\w.$]+|\S")
+_QUOTED = re.compile(r"^undefined symbol alias '(.+)'|^'(.+)' is not registered")
+_KNOWN = {"Could not parse entire input!": "an operation is expected here"}
 _CLEARER = {
-    "Could not parse entire input!": "an operation is expected here",
     "operand expected": "a value such as %x is expected here",
     "Expected region!": "a body { ... } is expected here",
 }
@@ -34,48 +37,71 @@ class PoisonedError(Exception):
 
 def diagnose(error: ParseError) -> Diagnostic:
     """The diagnostic for a parse error of xDSL or of this package."""
-    start, end = error.span.start, max(error.span.end, error.span.start)
     source = error.span.input
     assert isinstance(source.content, str)
-    text = source.content
+    text, start = source.content, error.span.start
     if (found := _bad_number(text, start)) is not None:
         first, last, written = found
-        span = Span(first, last, _text_input(source.name, text))
         return Diagnostic(
             "PTO101",
             f"'{text[first:last]}' is not an MLIR number",
-            location_of(span),
+            location_of(Span(first, last, Input(text, source.name))),
             last - first,
             help=f"write {written} (a float literal needs a digit, then a point)",
         )
-    span = Span(start, end, _text_input(source.name, text))
+    length = error.span.end - start
     if isinstance(error, LexError):
-        return _lexical(error, span)
-    length = end - start
-    if length == 0:
-        token = re.compile(r"[%#@!]?[\w.$]+|\S").match(text, start)
-        length = len(token.group()) if token else 1
+        return _lexical(error, Span(start, start + length, Input(text, source.name)))
     message = error.msg.splitlines()[0] if error.msg else "cannot be parsed"
-    return Diagnostic(
-        "PTO100", _CLEARER.get(message, message), location_of(span), max(length, 1)
-    )
+    known = _KNOWN.get(message)
+    if known is None and (end := end_before(text, start)) is not None:
+        # What is missing belongs at the end of the line before.
+        start, length = end - 1, 1
+        message = f"{message} at the end of this line".replace(" here at", " at")
+    elif (quoted := _QUOTED.search(message)) is not None:
+        # xDSL has read past the word it complains about.
+        word = quoted[1] or quoted[2]
+        start, length = text.rfind(word, 0, start), len(word)
+        message = f"there is no {word}"
+    if length == 0:
+        token = _TOKEN.match(text, start)
+        length = len(token.group()) if token else 1
+    place = location_of(Span(start, start + length, Input(text, source.name)))
+    message = known or _CLEARER.get(message, message)
+    return Diagnostic("PTO100", message, place, max(length, 1))
+
+
+def end_before(text: str, position: int) -> int | None:
+    """If `position` is the first thing on its line: the end of the text before it."""
+    line_start = text.rfind("\n", 0, position) + 1
+    if line_start == 0 or text[line_start:position].strip():
+        return None
+    lines = text[:line_start].split("\n")
+    end = line_start
+    for line in reversed(lines):
+        code = line.partition("//")[0].rstrip()
+        if code:
+            return end - len(line) + len(code)
+        end -= len(line) + 1
+    return None
 
 
 def _lexical(error: LexError, span: Span[str]) -> Diagnostic:
     text, start = span.input.content, span.start
-    if text[start : start + 1] == "%":
-        return Diagnostic(
-            "PTO107",
-            "% is not an operator: it starts the name of a value",
-            location_of(span),
-            help="for the remainder write %a mod %b",
-        )
-    if text[start : start + 1] == '"':
-        return Diagnostic(
-            "PTO102", "this string does not end on its line", location_of(span)
-        )
-    message = error.msg[:1].lower() + error.msg[1:]
-    return Diagnostic("PTO102", message, location_of(span), max(len(span), 1))
+    char = text[start : start + 1]
+    message, help = error.msg[:1].lower() + error.msg[1:], ""
+    code = "PTO102"
+    if char == "%":
+        code = "PTO107"
+        message = "% is not an operator: it starts the name of a value"
+        help = "for the remainder write %a mod %b"
+    elif text.startswith("!=", start):
+        code, message, help = "PTO107", "there is no operator !=", "write ne"
+    elif char == '"':
+        message = "this string does not end on its line"
+    elif char in ("#", "!", "^", "@"):
+        message = f"a name is expected after {char}"
+    return Diagnostic(code, message, location_of(span), max(len(span), 1), help=help)
 
 
 def _bad_number(text: str, position: int) -> tuple[int, int, str] | None:
@@ -99,17 +125,19 @@ def _with_zero(number: str) -> str:
     return f"0{number}"
 
 
-def _text_input(name: str, text: str) -> Input[str]:
-    return Input(text, name)
-
-
 def limited(diagnostics: Iterable[Diagnostic], most: int) -> list[Diagnostic]:
     """At most `most` diagnostics in source order, and a count of the others."""
-    found = list(diagnostics)
+    found = sorted(diagnostics, key=_source_order)
     shown = found[:most]
     if len(found) > most:
-        last = shown[-1]
         count = len(found) - most
         plural = "" if count == 1 else "s"
-        shown.append(Diagnostic("PTO109", f"{count} more error{plural}", last.location))
+        shown.append(Diagnostic("PTO109", f"{count} more error{plural}"))
     return shown
+
+
+def _source_order(diagnostic: Diagnostic) -> tuple[int, int]:
+    place = diagnostic.location
+    if isinstance(place, FileLineColLoc):
+        return place.line.data, place.column.data
+    return 0, 0

@@ -74,6 +74,20 @@ class ErrorOp(IRDLOperation):
     res = var_result_def()
 
 
+_FOLLOWS = (
+    MLIRTokenKind.PERCENT_IDENT,
+    MLIRTokenKind.BARE_IDENT,
+    MLIRTokenKind.STRING_LIT,
+    MLIRTokenKind.R_BRACE,
+    MLIRTokenKind.EOF,
+    MLIRTokenKind.CARET_IDENT,
+    MLIRTokenKind.HASH_IDENT,
+    MLIRTokenKind.EXCLAMATION_IDENT,
+    MLIRTokenKind.FILE_METADATA_BEGIN,
+)
+"""What may stand after a complete operation."""
+
+
 class _Lexer(MLIRLexer):
     """MLIR's lexer; its errors are told from those of the grammar."""
 
@@ -169,7 +183,7 @@ class LocParser(Parser):
             error(
                 operand.span,
                 "PTO103",
-                f"{operand.span.text} has {len(values)} results, "
+                f"{operand.span.text} has {len(values)} values, counted from 0: "
                 f"#{operand.index} is not one of them",
             )
         return values[operand.index]
@@ -260,6 +274,9 @@ class LocParser(Parser):
                 op.location = self.location_at(start.start)
             if op.name == "builtin.module":
                 self._module = op
+            if self._current_token.kind not in _FOLLOWS:
+                shown = self._current_token.span.text
+                self.raise_error(f"'{shown}' cannot follow here")
             if op.name == "func.func":
                 self._check_function(op)
             return op
@@ -308,11 +325,18 @@ class LocParser(Parser):
         outside = dict(self.ssa_values)
         blocks, forward_blocks = self.blocks, self.forward_block_references
         self._nesting += 1
+        brace = self._current_token.span
         complete = False
         try:
             region = super().parse_optional_region(arguments)
             complete = True
             return region
+        except ParseError:
+            if not self.at(MLIRTokenKind.EOF):
+                raise
+            if self.errors:  # an operation that was skipped took the brace with it
+                raise PoisonedError from None
+            error(brace, "PTO100", "this { is never closed")
         finally:
             self._nesting -= 1
             if not complete:
@@ -328,6 +352,9 @@ class LocParser(Parser):
         end = text.rfind(name, 0, self._current_token.span.start) + len(name)
         span = Span(end - len(name), end, Input(text, self._filename))
         dialect, _, _ = name.partition(".")
+        before = text[text.rfind("\n", 0, span.start) + 1 : span.start].strip()
+        if before and "." not in name and before[-1] not in "={":
+            error(span, "PTO100", f"'{name}' cannot follow here")
         self.ctx.get_optional_dialect("pypto")
         if "." in name and self.ctx.get_optional_dialect(dialect) is None:
             known = ", ".join(sorted(self.ctx.registered_dialect_names))

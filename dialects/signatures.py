@@ -23,6 +23,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Operation, TypedAttribute
 
 from pyptoc.dialects.diagnostics import Note, did_you_mean, error, place_of
+from pyptoc.dialects.literals import items
 from pyptoc.dialects.parsing import LocParser, has_error
 from pyptoc.dialects.subscripts import DYNAMIC, count
 
@@ -65,11 +66,10 @@ def check_function(op: Operation, parser: LocParser) -> None:
 
 
 def _settings(op: Operation, field: str, number: int) -> list[Settings]:
-    found = op.properties.get(field)
-    if not isinstance(found, ArrayAttr):
+    found = items(op.properties.get(field))
+    if found is None:
         return [{} for _ in range(number)]
-    items = cast("tuple[DictionaryAttr, ...]", found.data)
-    return [dict(item.data) for item in items]
+    return [dict(cast(DictionaryAttr, item).data) for item in found]
 
 
 def _stamp(settings: Settings, name: str) -> None:
@@ -111,16 +111,14 @@ def _check_dims(
         return
     shape = type.get_shape() if isinstance(type, ShapedType) else ()
     dynamic = sum(size == DYNAMIC for size in shape)
-    items = dims.data if isinstance(dims, ArrayAttr) else ()
-    if not isinstance(dims, ArrayAttr) or not all(
-        isinstance(item, StringAttr) for item in items
-    ):
+    names = items(dims)
+    if names is None or not all(isinstance(name, StringAttr) for name in names):
         error(place, "PTO163", f"pypto.dims of {what} is a list of strings")
-    if len(items) != dynamic:
+    if len(names) != dynamic:
         error(
             place,
             "PTO163",
-            f"pypto.dims of {what} has {count(len(items), 'name')}, "
+            f"pypto.dims of {what} has {count(len(names), 'name')}, "
             f"the type has {dynamic} ?",
             length=length,
             label=str(type),

@@ -25,6 +25,8 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.str_enum import StrEnum
 
+from pyptoc.dialects.subscripts import DYNAMIC
+
 
 class Space(StrEnum):
     """Where a buffer lies. `gm` is a memref's memory space, not a buffer's."""
@@ -124,9 +126,8 @@ class BufType(ParametrizedAttribute, TypeAttribute):
 
     def verify(self) -> None:
         if self.rows <= 0 or self.columns <= 0:
-            raise VerifyException(
-                f"buffer sizes must be positive, got {self.rows}x{self.columns}"
-            )
+            shown = "x".join("?" if s == DYNAMIC else str(s) for s in self.shape)
+            raise VerifyException(f"buffer sizes must be positive, got {shown}")
         if not isinstance(self.element_type, FixedBitwidthType):
             raise VerifyException(
                 f"a buffer cannot hold elements of type {self.element_type}"

@@ -94,6 +94,7 @@ class Form(StrEnum):
 
 
 FORMS = {form: StringAttr(form) for form in Form}
+FORM_NAMES = frozenset(form.value for form in Form)
 _WRITTEN = (Form.FULL, Form.ROW, Form.COL, Form.ONE)
 
 VectorArg: TypeAlias = tuple[SSAValue, Form] | Attribute
@@ -301,6 +302,7 @@ class VectorOp(Instruction, ABC):
     # -- verification
 
     def verify_(self) -> None:
+        self._verify_forms()
         family, args, extents = self.family, self.args, self.extents
         if len(args) != family.arity:
             raise VerifyException(f"takes {family.arity} inputs, got {len(args)}")
@@ -317,6 +319,16 @@ class VectorOp(Instruction, ABC):
             if isinstance(arg, tuple):
                 self._verify_input(arg[0], arg[1], extents, dest)
         self._verify_elements(args, dest.element_type)
+
+    def _verify_forms(self) -> None:
+        forms = [one.data for one in self.inputs if isinstance(one, StringAttr)]
+        if len(forms) != len(self.arguments):
+            raise VerifyException(
+                f"{len(forms)} inputs are values, but there are {len(self.arguments)}"
+            )
+        for form in forms:
+            if form not in FORM_NAMES:
+                raise VerifyException(f'no form "{form}"')
 
     def _verify_input(
         self, value: SSAValue, form: Form, extents: Sequence[Mixed], dest: BufType

@@ -23,6 +23,7 @@ from xdsl.ir import Operation
 
 from pyptoc.dialects.diagnostics import error
 from pyptoc.dialects.expr import Compare, Expr, maximum, minimum
+from pyptoc.dialects.pypto.scalars import IndexOp
 from pyptoc.passes.builder import Builder
 
 
@@ -75,7 +76,7 @@ def convert(op: Operation) -> None:
     kind = type(op)
     if kind in _UNSIGNED:
         _refuse(op, _UNSIGNED[kind])
-    build = Builder.before(op, op.attributes)
+    build = Builder.before(op)
     if kind in _BINARY:
         a, b = (Expr.sym(operand) for operand in op.operands)
         name = op.results[0].name_hint
@@ -96,6 +97,9 @@ def _replace(
         value = build.index(expr, name)
     else:
         value = build.compare(expr, name)
+    made = value.owner
+    if isinstance(made, IndexOp):
+        made.attributes.update(op.attributes)
     op.results[0].replace_all_uses_with(value)
     op.detach()
     op.erase()

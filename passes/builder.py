@@ -6,8 +6,8 @@ Where a pass emits new operations, and with which location, tag and provenance.
     y = build.emit(MulOp.make(x, 2.0))[0]
 
 Every emitted op takes the location of the op that the builder was made for and, if
-it has none of that name itself, the attributes of `stamp`. New integer constants are
-shared within a block.
+it has none of that name itself, the attributes of `stamp`. Constants and sizes that
+were emitted once are used again where they are visible.
 """
 
 from __future__ import annotations
@@ -36,9 +36,10 @@ class Builder:
     point: InsertPoint
     location: LocationAttr
     stamp: Mapping[str, Attribute] = field(default_factory=dict[str, Attribute])
-    _constants: dict[tuple[Block, int], SSAValue] = field(
-        default_factory=dict[tuple[Block, int], SSAValue], repr=False
+    known: dict[Hashable, SSAValue] = field(
+        default_factory=dict[Hashable, SSAValue], repr=False
     )
+    """Values at hand: a number's constant, the size that a `DimKey` stands for."""
 
     @classmethod
     def before(
@@ -55,54 +56,51 @@ class Builder:
         return cls(InsertPoint.after(op), op.location, stamp or {})
 
     def at_end(self, block: Block) -> Builder:
-        """The same stamps, at the end of `block`."""
-        return replace(self, point=InsertPoint.at_end(block))
+        """The same stamps at the end of `block`, which lies behind this point."""
+        return replace(self, point=InsertPoint.at_end(block), known=dict(self.known))
 
     def at_start(self, block: Block) -> Builder:
-        """The same stamps, at the start of `block`."""
-        fresh: dict[tuple[Block, int], SSAValue] = {}
-        return replace(self, point=InsertPoint.at_start(block), _constants=fresh)
+        """The same stamps at the start of `block`."""
+        return replace(self, point=InsertPoint.at_start(block), known={})
 
     def emit(
         self, op: Operation, *, names: Sequence[str | None] = ()
     ) -> Sequence[OpResult]:
         """Insert `op`, stamped; its results, named after `names`."""
-        op.location = self.location
         for key, value in self.stamp.items():
             op.attributes.setdefault(key, value)
         for result, name in zip(op.results, names):
             result.name_hint = name
-        self._insert(op)
-        return op.results
+        return self._insert(op)
 
-    def _insert(self, op: Operation) -> None:
+    def _insert(self, op: Operation) -> Sequence[OpResult]:
+        op.location = self.location
         block, before = self.point.block, self.point.insert_before
         if before is None:
             block.add_op(op)
         else:
             block.insert_op_before(op, before)
+        return op.results
 
     def value(self, op: Operation, name: str | None = None) -> OpResult:
-        """Insert `op` and return its only result."""
-        results = self.emit(op, names=(name,))
-        assert len(results) == 1
-        return results[0]
+        """Insert `op`, stamped, and return its only result."""
+        (result,) = self.emit(op, names=(name,))
+        return result
+
+    # Integers. They belong to no composite and no tile, so they take no stamp.
 
     def constant(self, number: int) -> SSAValue:
-        """`number` as an `index` value; one constant a number and block."""
-        key = (self.point.block, number)
-        found = self._constants.get(key)
+        """`number` as an `index` value, shared with the ops around."""
+        found = self.known.get(number)
         if found is not None:
             return found
         op = ConstantOp.create(
             result_types=[INDEX], properties={"value": IntegerAttr(number, INDEX)}
         )
-        op.location = self.location
         if number >= 0:
             op.results[0].name_hint = f"c{number}"
-        self._insert(op)
-        self._constants[key] = op.results[0]
-        return op.results[0]
+        self.known[number] = op.results[0]
+        return self._insert(op)[0]
 
     def index(self, expr: Expr | int, name: str | None = None) -> SSAValue:
         """
@@ -124,6 +122,12 @@ class Builder:
         """`comparison` of two expressions over `index` values, as an `i1`."""
         return self._arithmetic(comparison, name)
 
+    def index_or_int(self, expr: Expr | int) -> SSAValue | int:
+        """`expr` as an entry of a mixed list: an `int` where it is constant."""
+        if isinstance(expr, int):
+            return expr
+        return expr.value if expr.is_const else self.index(expr)
+
     def require(
         self, comparison: Compare, message: str, args: Sequence[Expr], code: str
     ) -> None:
@@ -131,13 +135,31 @@ class Builder:
         condition = self._over_values(comparison)
         assert isinstance(condition, Compare)
         shown = [self.index(arg) for arg in args]
-        self.emit(AssertOp.make(condition, message, shown, code=code))
+        self._insert(AssertOp.make(condition, message, shown, code=code))
 
-    def index_or_int(self, expr: Expr | int) -> SSAValue | int:
-        """`expr` as an entry of a mixed list: an `int` where it is constant."""
-        if isinstance(expr, int):
-            return expr
-        return expr.value if expr.is_const else self.index(expr)
+    def _arithmetic(self, expr: Expr | Compare, name: str | None) -> SSAValue:
+        """One `pypto.index`; dimensions among the symbols become values first."""
+        op = IndexOp.of(self._over_values(expr))
+        op.results[0].name_hint = name
+        return self._insert(op)[0]
+
+    def _over_values(self, expr: Expr | Compare) -> Expr | Compare:
+        """`expr` with a value in the place of each dimension."""
+        dims = [key for key in expr.symbols() if isinstance(key, DimKey)]
+        return expr.subs({key: Expr.sym(self._root(key)) for key in dims})
+
+    def _root(self, key: Hashable) -> SSAValue:
+        """The value that a symbol stands for; `pypto.dim` for a dimension."""
+        if isinstance(key, DimKey):
+            found = self.known.get(key)
+            if found is None:
+                found = self._insert(DimOp.make(key.value, key.axis))[0]
+                self.known[key] = found
+            return found
+        assert isinstance(key, SSAValue), f"not an SSA value: {key}"
+        return key
+
+    # Loops
 
     def loop(
         self,
@@ -169,8 +191,7 @@ class Builder:
         )
         if parallel:
             op.attributes["npu.parallel"] = UnitAttr()
-        names = [value.name_hint for value in carried]
-        self.emit(op, names=names)
+        self.emit(op, names=[value.name_hint for value in carried])
         return op, self.at_end(body)
 
     def yield_(self, *values: SSAValue) -> None:
@@ -178,19 +199,3 @@ class Builder:
         op = YieldOp.create(operands=values)
         op.location = self.location
         self.point.block.add_op(op)
-
-    def _arithmetic(self, expr: Expr | Compare, name: str | None) -> SSAValue:
-        """One `pypto.index`; dimensions among the symbols become values first."""
-        return self.value(IndexOp.of(self._over_values(expr)), name)
-
-    def _over_values(self, expr: Expr | Compare) -> Expr | Compare:
-        """`expr` with a value in the place of each dimension."""
-        dims = [key for key in expr.symbols() if isinstance(key, DimKey)]
-        return expr.subs({key: Expr.sym(self._root(key)) for key in dims})
-
-    def _root(self, key: Hashable) -> SSAValue:
-        """The value that a symbol stands for; `pypto.dim` for a dimension."""
-        if isinstance(key, DimKey):
-            return self.value(DimOp.make(key.value, key.axis))
-        assert isinstance(key, SSAValue), f"not an SSA value: {key}"
-        return key

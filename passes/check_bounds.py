@@ -28,22 +28,23 @@ the op that needs it and is a fence: no pass moves a view over it.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Block, Operation
+from xdsl.ir import Block, Operation, SSAValue
 
 from pyptoc.dialects.context import PyptocContext
 from pyptoc.dialects.diagnostics import error
-from pyptoc.dialects.expr import Compare, Expr, prove_lt
-from pyptoc.dialects.pypto.scalars import AssertOp
+from pyptoc.dialects.expr import Compare, Expr
+from pyptoc.dialects.pypto.scalars import AssertOp, DimOp
 from pyptoc.passes.base import PyptocPass
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.obligations import Obligation, obligations, root_name
 from pyptoc.passes.ranges import Ranges
-from pyptoc.passes.shapes import Shapes
+from pyptoc.passes.shapes import DimKey, Shapes
 
 CODE = "PTO402"
 
@@ -58,49 +59,57 @@ class CheckBoundsPass(PyptocPass):
     def run(self, ctx: PyptocContext, module: ModuleOp) -> None:
         for function in module.ops:
             if isinstance(function, FuncOp) and function.body.blocks:
-                _check_block(function.body.block, Ranges(Shapes()))
+                _check_block(function.body.block, _Scope(Ranges(Shapes()), {}))
 
 
-def _check_block(block: Block, ranges: Ranges) -> None:
-    """Check the ops of `block` in order; `ranges` grows as asserts are passed."""
+@dataclass
+class _Scope:
+    """What is known at one point: facts, and values that hold sizes."""
+
+    ranges: Ranges
+    sizes: dict[Hashable, SSAValue]
+
+    def inner(self, ranges: Ranges) -> _Scope:
+        """The scope of a block inside: what is found there stays there."""
+        return _Scope(ranges, dict(self.sizes))
+
+
+def _check_block(block: Block, scope: _Scope) -> None:
+    """Check the ops of `block` in order; `scope` grows on the way."""
+    ranges = scope.ranges
     for op in list(block.ops):
-        for owed in obligations(op, ranges):
-            _discharge(op, owed, ranges)
+        for owed in obligations(op):
+            _discharge(op, owed, scope)
         match op:
             case AssertOp():
                 ranges.pass_assert(op)
+            case DimOp():
+                scope.sizes.setdefault(DimKey(op.source, op.axis.value.data), op.result)
             case scf.ForOp():
-                _check_block(op.body.block, ranges.enter_loop(op))
+                _check_block(op.body.block, scope.inner(ranges.enter_loop(op)))
             case scf.IfOp():
-                for region in op.regions:
-                    for inner in region.blocks:
-                        _check_block(inner, ranges.enter_branch(op, inner))
+                for inner in (block for r in op.regions for block in r.blocks):
+                    _check_block(inner, scope.inner(ranges.enter_branch(op, inner)))
             case _:
-                for region in op.regions:
-                    for inner in region.blocks:
-                        _check_block(inner, ranges.fork())
+                for inner in (block for r in op.regions for block in r.blocks):
+                    _check_block(inner, scope.inner(ranges.fork()))
 
 
-def _discharge(op: Operation, owed: Obligation, ranges: Ranges) -> None:
+def _discharge(op: Operation, owed: Obligation, scope: _Scope) -> None:
     """Prove `owed`, refuse the program, or assert it before `op`."""
-    proven = ranges.is_le(owed.lhs, owed.rhs)
-    if owed.relation == "==":
-        proven = proven and ranges.is_le(owed.rhs, owed.lhs)
-    if proven:
+    ranges = scope.ranges
+    lhs, rhs = ranges.root(owed.lhs), ranges.root(owed.rhs)
+    if ranges.is_le(lhs, rhs) and (owed.relation == "<=" or ranges.is_le(rhs, lhs)):
         return
-    if _never_holds(owed, ranges):
-        text = owed.message.format(*(_text(arg) for arg in owed.args))
+    never = ranges.is_le(rhs + 1, lhs)
+    if never or (owed.relation == "==" and ranges.is_le(lhs + 1, rhs)):
+        text = owed.message.format(*(_text(ranges.root(arg)) for arg in owed.args))
         error(op, CODE, text, length=len(op.name))
-    comparison = Compare(owed.relation, owed.lhs, owed.rhs)
-    Builder.before(op).require(comparison, owed.message, owed.args, CODE)
-    ranges.assume(comparison)
-
-
-def _never_holds(owed: Obligation, ranges: Ranges) -> bool:
-    facts = ranges.facts
-    if prove_lt(owed.rhs, owed.lhs, facts):
-        return True
-    return owed.relation == "==" and prove_lt(owed.lhs, owed.rhs, facts)
+    build = Builder.before(op)
+    build.known = scope.sizes
+    condition = Compare(owed.relation, owed.lhs, owed.rhs)
+    build.require(condition, owed.message, owed.args, CODE)
+    ranges.assume(Compare(owed.relation, lhs, rhs))
 
 
 def _text(expr: Expr) -> str:

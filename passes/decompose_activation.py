@@ -56,8 +56,9 @@ def swiglu(op: SwigluOp, shapes: Shapes) -> None:
             message = "swiglu halves the last axis of {0} elements"
             is_even = Compare("==", last.mod(2), Expr.const(0))
             step.build.require(is_even, message, (last,), "PTO403")
-        gate = step.columns(value, half, half)
-        value = step.columns(value, half * 0, half)
+        whole = value
+        value = step.columns(whole, half * 0, half)
+        gate = step.columns(whole, half, half)
     y = step.mul(_silu(step, step.f32(value)), step.f32(gate))
     step.finish([step.cast(y, element_of(op.result))])
 

@@ -56,7 +56,7 @@ def grouped_matmul(op: GroupedMatmulOp, shapes: Shapes) -> None:
     first = build.constant(0)
     loop, body = build.loop(0, experts, 1, [first, empty], parallel=True, name="e")
     expert, begin, into = loop.body.block.args
-    begin.name_hint = "begin"
+    begin.name_hint, into.name_hint = "begin", op.result.name_hint
     size, end = _group(op, body, expert, begin)
     group = _Group(expert, begin, size, end)
     _check_group(op, body, group, rows, experts)
@@ -68,6 +68,7 @@ def grouped_matmul(op: GroupedMatmulOp, shapes: Shapes) -> None:
     )
     body.yield_(end, written)
     name = value_name(op.lhs)
+    loop.results[0].name_hint = "total"
     total = Expr.sym(loop.results[0])
     build.require(
         Compare("==", total, rows),

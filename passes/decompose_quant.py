@@ -20,19 +20,20 @@ from xdsl.ir import SSAValue
 from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.pypto.composite import DequantizeOp, QuantizeOp
 from pyptoc.passes.shapes import Dims, Shapes
-from pyptoc.passes.steps import Steps, axis_of, element_of, rank_of
+from pyptoc.passes.steps import Steps, axis_of, element_of
 
 
 def quantize(op: QuantizeOp, shapes: Shapes) -> None:
     """Values in i8 and the f32 scales that bring them back."""
     step = Steps.replacing(op, shapes, op.source)
     x = step.f32(op.source)
-    axis = axis_of(op) % rank_of(x)
+    axis = axis_of(op)
     dims = shapes.dims(op.source)
     group = None if op.group is None else op.group.value.data
     if group is not None:
         x = step.reshape(x, _replaced(dims, axis, dims[axis].floordiv(group), group))
-        axis += 1
+        # The elements of a group lie one axis further on, counted from the front.
+        axis += axis >= 0
     amax = step.amax(step.abs(x), axis)
     if op.scale_rule is not None and op.scale_rule.data == "amax/127":
         scale = step.div(amax, 127.0)
@@ -44,7 +45,7 @@ def quantize(op: QuantizeOp, shapes: Shapes) -> None:
         scaled = step.mul(x, step.where(overflows, 0.0, ratio))
     q = step.cast(scaled, i8, "rint")
     if group is not None:
-        axis -= 1
+        axis = axis_of(op)
         q = step.reshape(q, dims)
         groups = _replaced(dims, axis, dims[axis].floordiv(group))
         scale = step.reshape(scale, groups)
@@ -53,7 +54,8 @@ def quantize(op: QuantizeOp, shapes: Shapes) -> None:
 
 def _replaced(dims: Dims, axis: int, *sizes: Expr | int) -> list[Expr | int]:
     """`dims` with `sizes` in the place of `axis`."""
-    return [*dims[:axis], *sizes, *dims[axis + 1 :]]
+    place = axis % len(dims)
+    return [*dims[:place], *sizes, *dims[place + 1 :]]
 
 
 def dequantize(op: DequantizeOp, shapes: Shapes) -> None:

@@ -8,14 +8,17 @@ for the user in which `{0}`, `{1}`, ... stand for values:
     %s = pypto.add %x, %y               dim(x, i) == dim(y, i), unless one is a static 1
     %z = pypto.reshape %x[%m, 64]       m * 64 == the number of elements of x
 
-`check-bounds` proves them or turns them into asserts. Types have been checked before,
-so comparisons of two static sizes are not owed again.
+`check-bounds` proves them or turns them into asserts. Symbols are values as they are
+written and sizes of the tensors at hand (`DimKey`), so that an assert shows what the
+author wrote; `Ranges.root` traces them back for the proof. Types have been checked
+before: what compares two numbers holds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import StringAttr, TensorType
@@ -36,7 +39,6 @@ from pyptoc.dialects.pypto.shape import (
     ViewOp,
 )
 from pyptoc.dialects.subscripts import ints
-from pyptoc.passes.ranges import Ranges
 from pyptoc.passes.shapes import DimKey, Dims, broadcast, is_shaped
 
 
@@ -52,13 +54,27 @@ class Obligation:
     args: tuple[Expr, ...]
 
 
-def obligations(op: Operation, ranges: Ranges) -> Iterator[Obligation]:
-    """What `op` owes at the point where `ranges` hold."""
+def obligations(op: Operation) -> Iterator[Obligation]:
+    """What `op` owes where it stands."""
     rule = _RULES.get(type(op))
     if rule is not None:
-        yield from rule(op, ranges)
+        yield from rule(op)
     elif isinstance(op, LiteralOp):
-        yield from _broadcast(op, ranges)
+        yield from _broadcast(op)
+
+
+def written(item: int | SSAValue) -> Expr:
+    """An entry of a mixed list, as it is written."""
+    return Expr.const(item) if isinstance(item, int) else Expr.sym(item)
+
+
+def sizes_of(value: SSAValue) -> Dims:
+    """The sizes of a tensor: numbers, and a `DimKey` of its own for each `?`."""
+    assert isinstance(value.type, TensorType)
+    return tuple(
+        Expr.const(size) if size >= 0 else Expr.sym(DimKey(value, axis))
+        for axis, size in enumerate(value.type.get_shape())
+    )
 
 
 def value_name(value: SSAValue) -> str:
@@ -79,74 +95,68 @@ def root_name(key: Hashable) -> str:
     return value_name(key) if isinstance(key, SSAValue) else str(key)
 
 
-def _units(rank: int, axis: int) -> tuple[str, str]:
-    """What the positions along an axis are called: one of them, and several."""
-    if rank == 1:
-        return "element", "elements"
-    if rank == 2:
-        return (("row", "rows"), ("column", "columns"))[axis]
-    return f"dimension {axis}", f"in dimension {axis}"
+@dataclass(frozen=True)
+class _Dimension:
+    """One dimension of a tensor that an op touches, and how a message calls it."""
+
+    what: str
+    value: SSAValue
+    axis: int
+
+    @property
+    def size(self) -> Expr:
+        return sizes_of(self.value)[self.axis]
+
+    @property
+    def unit(self) -> str:
+        """`row` and `column` of a matrix, `element` of a vector; else empty."""
+        rank = len(sizes_of(self.value))
+        return {1: ("element",), 2: ("row", "column")}.get(rank, ("",) * rank)[
+            self.axis
+        ]
+
+    def place(self, plural: bool) -> str:
+        """`view of %a row` or, of more dimensions, `view of %a dimension 2:`."""
+        name = f"{self.what} {value_name(self.value)}"
+        if not self.unit:
+            return f"{name} dimension {self.axis}:"
+        return f"{name} {self.unit}{'s' if plural else ''}"
+
+    def extent(self, number: int) -> str:
+        """`%a has {3} rows`; `number` is the size's position among the arguments."""
+        unit = f" {self.unit}s" if self.unit else ""
+        return f"{value_name(self.value)} has {{{number}}}{unit}"
+
+    def holds_box(self, offset: Expr, size: Expr) -> Iterator[Obligation]:
+        """0 <= offset, 0 <= size, offset + size <= dim."""
+        start = f"{self.place(True)} {{0}} +: {{1}}"
+        for least, fault in ((offset, "starts below 0"), (size, "has no such size")):
+            message = f"{start} {fault}"
+            yield Obligation("<=", Expr.const(0), least, message, (offset, size))
+        end = offset + size
+        message = f"{start} ends at {{2}}, {self.extent(3)}"
+        yield Obligation("<=", end, self.size, message, (offset, size, end, self.size))
+
+    def holds_index(self, index: Expr) -> Iterator[Obligation]:
+        """0 <= index < dim."""
+        message = f"{self.place(False)} {{0}}, {self.extent(1)}"
+        args = (index, self.size)
+        yield Obligation("<=", Expr.const(0), index, message, args)
+        yield Obligation("<=", index + 1, self.size, message, args)
 
 
-def box_in_dimension(
-    what: str,
-    value: SSAValue,
-    axis: int,
-    rank: int,
-    box: tuple[Expr, Expr],
-    dim: Expr,
-) -> Iterator[Obligation]:
-    """0 <= offset, 0 <= size, offset + size <= dim, for the box (offset, size)."""
-    offset, size = box
-    _, many = _units(rank, axis)
-    name = value_name(value)
-    zero = Expr.const(0)
-    yield Obligation(
-        "<=",
-        zero,
-        offset,
-        f"{what} {name}: {many} start at {{0}}",
-        (offset,),
-    )
-    yield Obligation(
-        "<=", zero, size, f"{what} {name}: {many} {{0}} +: {{1}}", (offset, size)
-    )
-    yield Obligation(
-        "<=",
-        offset + size,
-        dim,
-        f"{what} {name} {many} {{0}} +: {{1}} ends at {{2}}, {name} has {{3}} {many}",
-        (offset, size, offset + size, dim),
-    )
-
-
-def _position(
-    what: str, value: SSAValue, axis: int, rank: int, offset: Expr, dim: Expr
-) -> Iterator[Obligation]:
-    """0 <= offset < dim, for an index that takes one position."""
-    one, many = _units(rank, axis)
-    name = value_name(value)
-    message = f"{what} {name}: {one} {{0}} of {{1}} {many}"
-    yield Obligation("<=", Expr.const(0), offset, message, (offset, dim))
-    yield Obligation("<=", offset + 1, dim, message, (offset, dim))
-
-
-def _view(op: ViewOp, ranges: Ranges) -> Iterator[Obligation]:
-    dims = ranges.dims(op.source)
-    rank = len(dims)
+def _view(op: ViewOp) -> Iterator[Obligation]:
     dropped = set(op.dropped_dims)
     sizes: list[Expr] = []
-    entries = zip(op.mixed_offsets, op.mixed_sizes, dims, strict=True)
-    for axis, (offset, size, dim) in enumerate(entries):
-        start = ranges.expr(offset)
+    entries = zip(op.mixed_offsets, op.mixed_sizes, strict=True)
+    for axis, (offset, size) in enumerate(entries):
+        dimension = _Dimension("view of", op.source, axis)
         if axis in dropped:
-            yield from _position("view of", op.source, axis, rank, start, dim)
+            yield from dimension.holds_index(written(offset))
             continue
-        sizes.append(dim if size is None else ranges.expr(size))
+        sizes.append(dimension.size if size is None else written(size))
         if size is not None:
-            yield from box_in_dimension(
-                "view of", op.source, axis, rank, (start, sizes[-1]), dim
-            )
+            yield from dimension.holds_box(written(offset), sizes[-1])
     yield from _refined(op, sizes)
     yield from _limited(op, sizes)
 
@@ -166,34 +176,29 @@ def _limited(
 ) -> Iterator[Obligation]:
     """The bounds of `{max = [..]}` hold."""
     for axis, (size, limit) in enumerate(zip(sizes, ints(op.max), strict=False)):
-        message = f"dimension {axis} is {{0}}, at most {limit} by {{{{max}}}}"
+        message = f"dimension {axis} is {{0}}, at most {limit} (max)"
         yield Obligation("<=", size, Expr.const(limit), message, (size,))
 
 
-def _assemble(op: AssembleOp, ranges: Ranges) -> Iterator[Obligation]:
-    dims = ranges.dims(op.dest)
-    source = ranges.dims(op.source)
-    rank, missing = len(dims), len(dims) - len(source)
-    for axis, (offset, dim) in enumerate(zip(op.mixed_offsets, dims, strict=True)):
-        start = ranges.expr(offset)
+def _assemble(op: AssembleOp) -> Iterator[Obligation]:
+    source = sizes_of(op.source)
+    missing = len(sizes_of(op.dest)) - len(source)
+    for axis, offset in enumerate(op.mixed_offsets):
+        dimension = _Dimension("store to", op.dest, axis)
         if axis < missing:
-            yield from _position("store to", op.dest, axis, rank, start, dim)
+            yield from dimension.holds_index(written(offset))
         else:
             size = source[axis - missing]
-            yield from box_in_dimension(
-                "store to", op.dest, axis, rank, (start, size), dim
-            )
+            yield from dimension.holds_box(written(offset), size)
 
 
-def _read(op: ReadOp, ranges: Ranges) -> Iterator[Obligation]:
-    dims = ranges.dims(op.source)
-    for axis, (offset, dim) in enumerate(zip(op.mixed_offsets, dims, strict=True)):
-        start = ranges.expr(offset)
-        yield from _position("read of", op.source, axis, len(dims), start, dim)
+def _read(op: ReadOp) -> Iterator[Obligation]:
+    for axis, offset in enumerate(op.mixed_offsets):
+        yield from _Dimension("read of", op.source, axis).holds_index(written(offset))
 
 
-def _sized(op: EmptyOp | FullOp, ranges: Ranges) -> Iterator[Obligation]:
-    sizes = [ranges.expr(size) for size in op.mixed_sizes]
+def _sized(op: EmptyOp | FullOp) -> Iterator[Obligation]:
+    sizes = [written(size) for size in op.mixed_sizes]
     yield from _not_negative(sizes)
     yield from _refined(op, sizes)
     yield from _limited(op, sizes)
@@ -205,12 +210,12 @@ def _not_negative(sizes: Sequence[Expr]) -> Iterator[Obligation]:
         yield Obligation("<=", Expr.const(0), size, message, (size,))
 
 
-def _expand(op: ExpandOp, ranges: Ranges) -> Iterator[Obligation]:
+def _expand(op: ExpandOp) -> Iterator[Obligation]:
     """A dimension that is not repeated keeps its size."""
-    source = ranges.dims(op.source)
+    source = sizes_of(op.source)
     missing = len(op.mixed_sizes) - len(source)
     sizes = [
-        source[axis - missing] if size == -1 else ranges.expr(size)
+        source[axis - missing] if size == -1 else written(size)
         for axis, size in enumerate(op.mixed_sizes)
     ]
     yield from _not_negative(sizes)
@@ -220,16 +225,16 @@ def _expand(op: ExpandOp, ranges: Ranges) -> Iterator[Obligation]:
     yield from _refined(op, sizes)
 
 
-def _reshape(op: ReshapeOp, ranges: Ranges) -> Iterator[Obligation]:
+def _reshape(op: ReshapeOp) -> Iterator[Obligation]:
     total = Expr.const(1)
-    for dim in ranges.dims(op.source):
+    for dim in sizes_of(op.source):
         total = total * dim
     known, inferred = Expr.const(1), False
     for size in op.mixed_sizes:
         if isinstance(size, int) and size < 0:
             inferred = True
             continue
-        extent = ranges.expr(size)
+        extent = written(size)
         if not extent.is_const:
             yield Obligation(
                 "<=", Expr.const(0), extent, "a dimension is {0}", (extent,)
@@ -238,9 +243,8 @@ def _reshape(op: ReshapeOp, ranges: Ranges) -> Iterator[Obligation]:
     name = value_name(op.source)
     if inferred:
         message = f"reshape: the {{0}} elements of {name} are no multiple of {{1}}"
-        rest = total - known * total.floordiv(known)
-        if not (known.is_const and total.mod(known) == Expr.const(0)):
-            yield Obligation("==", rest, Expr.const(0), message, (total, known))
+        rest = total.mod(known)
+        yield Obligation("==", rest, Expr.const(0), message, (total, known))
     else:
         message = f"reshape: {name} has {{0}} elements, the result {{1}}"
         yield Obligation("==", total, known, message, (total, known))
@@ -263,10 +267,10 @@ def _pair(
     return Obligation("==", *sizes, message, sizes)
 
 
-def _broadcast(op: Operation, ranges: Ranges) -> Iterator[Obligation]:
+def _broadcast(op: Operation) -> Iterator[Obligation]:
     """Right-aligned sizes are equal, unless one of them is a static 1."""
     tensors = [value for value in op.operands if is_shaped(value)]
-    shapes = [ranges.dims(value) for value in tensors]
+    shapes = [sizes_of(value) for value in tensors]
     yield from _aligned(tensors, shapes)
     if not op.results:
         return
@@ -285,7 +289,7 @@ def _aligned(
             here = (value, len(dims) - back, dims[-back])
             if first is None:
                 first = here
-            elif first[2] != here[2]:
+            else:
                 sizes = (first[2], here[2])
                 yield _pair(first[0], first[1], here[0], here[1], sizes)
 
@@ -294,8 +298,8 @@ def _is_one(dim: Expr) -> bool:
     return dim.is_const and dim.value == 1
 
 
-def _matmul(op: MatmulOp | ScaledMmOp, ranges: Ranges) -> Iterator[Obligation]:
-    a, b = ranges.dims(op.lhs), ranges.dims(op.rhs)
+def _matmul(op: MatmulOp | ScaledMmOp) -> Iterator[Obligation]:
+    a, b = sizes_of(op.lhs), sizes_of(op.rhs)
     k_a = len(a) - (2 if op.a_trans else 1)
     k_b = len(b) - (1 if op.b_trans else 2)
     yield _pair(op.lhs, k_a, op.rhs, k_b, (a[k_a], b[k_b]))
@@ -305,26 +309,27 @@ def _matmul(op: MatmulOp | ScaledMmOp, ranges: Ranges) -> Iterator[Obligation]:
     if isinstance(op, ScaledMmOp):
         m_a = len(a) - (1 if op.a_trans else 2)
         n_b = len(b) - (2 if op.b_trans else 1)
-        yield from _scales(
-            op.scale_lhs, bool(op.scales_a_trans), a[m_a], a[k_a], ranges
-        )
-        yield from _scales(op.scale_rhs, not op.scales_b_trans, b[n_b], a[k_a], ranges)
+        yield from _scales(op.scale_lhs, bool(op.scales_a_trans), a[m_a], a[k_a])
+        yield from _scales(op.scale_rhs, not op.scales_b_trans, b[n_b], a[k_a])
 
 
 def _scales(
-    value: SSAValue, by_block: bool, rows: Expr, depth: Expr, ranges: Ranges
+    value: SSAValue,
+    by_block: bool,
+    rows: Expr,
+    depth: Expr,
 ) -> Iterator[Obligation]:
     """MX scales are [rows, ceil(K / 64), 2], or [ceil(K / 64), rows, 2] by block."""
-    dims = ranges.dims(value)[-3:]
-    base = len(ranges.dims(value)) - 3
+    dims = sizes_of(value)[-3:]
+    base = len(sizes_of(value)) - 3
     wanted = (depth.ceildiv(64), rows) if by_block else (rows, depth.ceildiv(64))
     for axis in range(2):
         yield _same(value, base + axis, dims[axis], wanted[axis])
 
 
-def _concat(op: ConcatOp, ranges: Ranges) -> Iterator[Obligation]:
+def _concat(op: ConcatOp) -> Iterator[Obligation]:
     tensors = list(op.inputs)
-    shapes = [ranges.dims(value) for value in tensors]
+    shapes = [sizes_of(value) for value in tensors]
     joined = op.axis.value.data % len(shapes[0])
     for value, dims in zip(tensors[1:], shapes[1:], strict=True):
         for axis, (have, want) in enumerate(zip(dims, shapes[0], strict=True)):
@@ -332,19 +337,19 @@ def _concat(op: ConcatOp, ranges: Ranges) -> Iterator[Obligation]:
                 yield _pair(tensors[0], axis, value, axis, (want, have))
 
 
-def _yield(op: scf.YieldOp, ranges: Ranges) -> Iterator[Obligation]:
+def _yield(op: scf.YieldOp) -> Iterator[Obligation]:
     """A tensor that a loop carries keeps its size."""
     loop = op.parent_op()
     if not isinstance(loop, scf.ForOp):
         return
     for value, argument in zip(op.arguments, loop.iter_args, strict=True):
         if isinstance(value.type, TensorType):
-            dims = zip(ranges.dims(value), ranges.dims(argument), strict=True)
+            dims = zip(sizes_of(value), sizes_of(argument), strict=True)
             for axis, (have, want) in enumerate(dims):
                 yield _same(value, axis, have, want)
 
 
-_RULES: dict[type[Operation], Callable[[Operation, Ranges], Iterator[Obligation]]] = {
+_RULES: dict[type[Operation], Callable[[Any], Iterator[Obligation]]] = {
     ViewOp: _view,
     AssembleOp: _assemble,
     ReadOp: _read,
@@ -356,4 +361,4 @@ _RULES: dict[type[Operation], Callable[[Operation, Ranges], Iterator[Obligation]
     ScaledMmOp: _matmul,
     ConcatOp: _concat,
     scf.YieldOp: _yield,
-}  # pyright: ignore
+}

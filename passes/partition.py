@@ -17,7 +17,7 @@ between two of its ops.
 
 Cube and vector groups meet in global memory. Views, reshapes, reads and index
 arithmetic belong to no group: consumers look through them. First, copies are made
-where value semantics needs them (`ownership.py`).
+where value semantics needs them (`ownership.py`), and ops that nobody uses are erased.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from pyptoc.dialects.pypto.attrs import CubeTileAttr
 from pyptoc.dialects.pypto.scalars import AssertOp
 from pyptoc.dialects.pypto.shape import AssembleOp, FullOp
 from pyptoc.passes.base import PyptocPass
+from pyptoc.passes.cleanup import erase_dead
 from pyptoc.passes.groups import Group, domain_of
 from pyptoc.passes.matmul_shape import matmul_shape
 from pyptoc.passes.ownership import Ownership
@@ -54,6 +55,7 @@ class PartitionPass(PyptocPass):
         for function in module.walk():
             if not isinstance(function, func.FuncOp):
                 continue
+            erase_dead(function)
             Ownership(ctx, function).run()
             shapes, number = Shapes(), 0
             for block in blocks_of(function):

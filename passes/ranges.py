@@ -17,13 +17,15 @@ grows by what is known to be non-negative.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import IndexType
-from xdsl.ir import Block, Operation, OpResult, SSAValue
+from xdsl.ir import Block, SSAValue
 
 from pyptoc.dialects.expr import Compare, Expr, Facts, Interval, prove_le
 from pyptoc.dialects.pypto.scalars import AssertOp, IndexOp
-from pyptoc.passes.shapes import DimKey, Dims, Shapes
+from pyptoc.passes.shapes import DimKey, Shapes
 
 _SIZE = Interval(0, None)
 
@@ -45,18 +47,22 @@ class Ranges:
         """An entry of a mixed list as an expression whose sizes are known >= 0."""
         return self._note_sizes(self.shapes.mixed(item))
 
-    def dims(self, value: SSAValue) -> Dims:
-        """The dimensions of a tensor, all of them known >= 0."""
-        dims = self.shapes.dims(value)
-        for dim in dims:
-            self._note_sizes(dim)
-        return dims
-
     def _note_sizes(self, expr: Expr) -> Expr:
         for key in expr.symbols():
             if isinstance(key, DimKey) and key not in self.facts:
                 self.facts.assume_interval(key, _SIZE)
         return expr
+
+    def root(self, expr: Expr) -> Expr:
+        """`expr`, over values and sizes as they are written, over roots."""
+        known = {key: self._root(key) for key in expr.symbols()}
+        return self._note_sizes(expr.subs(known))
+
+    def _root(self, key: Hashable) -> Expr:
+        if isinstance(key, DimKey):
+            return self.shapes.dims(key.value)[key.axis]
+        assert isinstance(key, SSAValue)
+        return self.shapes.expr(key)
 
     def is_le(self, a: Expr | int, b: Expr | int) -> bool:
         """Whether `a <= b` is proven here."""
@@ -87,10 +93,8 @@ class Ranges:
         """The comparison that an op holds, over roots."""
         comparison = op.value_expr
         assert isinstance(comparison, Compare)
-        roots = {value: self.expr(value) for value in op.inputs}
-        return Compare(
-            comparison.op, comparison.lhs.subs(roots), comparison.rhs.subs(roots)
-        )
+        lhs, rhs = self.root(comparison.lhs), self.root(comparison.rhs)
+        return Compare(comparison.op, lhs, rhs)
 
     def enter_loop(self, loop: scf.ForOp) -> Ranges:
         """The facts at the start of the body of `loop`."""
@@ -137,8 +141,3 @@ class Ranges:
             comparison = Compare(negated, comparison.lhs, comparison.rhs)
         inside.assume(comparison)
         return inside
-
-
-def defined_by(value: SSAValue) -> Operation | None:
-    """The op that makes `value`; None for an argument."""
-    return value.op if isinstance(value, OpResult) else None

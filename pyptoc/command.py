@@ -143,13 +143,14 @@ def _compile_unit(
         from pyptoc.run_command import RunCommand
 
         run = RunCommand(options, module, machine)
+        reporter.report(run.warnings)
         compile_module(unit, options, context, module, run.watchers())
-        _report_remarks(context, reporter)
+        reporter.report(context.remarks)
         code = run.finish(module, unit.timing)
     else:
         run, code = None, 0
         compile_module(unit, options, context, module)
-        _report_remarks(context, reporter)
+        reporter.report(context.remarks)
     output = None
     if not options.run or options.output != "-":
         started = time.perf_counter()
@@ -239,7 +240,3 @@ def _check_names(options: Options, passes: list[PyptocPass]) -> None:
             if name not in present:
                 help = did_you_mean(name, present)
                 raise UsageError(f"{option}: no pass '{name}' in the pipeline", help)
-
-
-def _report_remarks(context: PyptocContext, reporter: Reporter) -> None:
-    reporter.report(context.remarks)

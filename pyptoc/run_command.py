@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class RunCommand:
-    """One run; the inputs are ready before the passes start, so bad ones cost little."""
+    """One run; inputs are ready before the passes start: bad ones cost little."""
 
     def __init__(self, options: Options, module: ModuleOp, machine: Machine) -> None:
         from pyptoc.runtime.compare import parse_tolerances

@@ -74,7 +74,6 @@ def parse_bindings(texts: Sequence[str], signature: Signature) -> Bindings:
     Raises `CompileError` PTO501 for an unknown name or a value that is no number.
     """
     bound = Bindings()
-    arguments = {argument.name for argument in signature.arguments}
     names = [*signature.dims, *(each.name for each in signature.arguments)]
     for part in (part for text in texts for part in split_bindings(text)):
         name, equals, text = (word.strip() for word in part.partition("="))
@@ -89,16 +88,27 @@ def parse_bindings(texts: Sequence[str], signature: Signature) -> Bindings:
                 f"--bind {part}: not NAME=VALUE",
                 help="--bind=M=16,lr=1e-3,group_list=[7,9]",
             )
-        if name in signature.dims:
-            if isinstance(value, bool) or not isinstance(value, int):
-                error(None, "PTO501", f"--bind {part}: a size is an integer")
-            if not 0 <= value < 2**63:
-                error(None, "PTO501", f"--bind {part}: a size is 0 to 2^63 - 1")
-            bound.sizes[name] = value
-        elif name not in arguments:
+        argument = next((a for a in signature.arguments if a.name == name), None)
+        # A size may have the name of an argument: a list is meant for a tensor.
+        is_list = isinstance(value, list)
+        if name in signature.dims and not is_list:
+            bound.sizes[name] = _size(part, value)
+        elif name in signature.dims and argument is None:
+            error(None, "PTO501", f"--bind {part}: a size is one integer")
+        elif argument is None:
             listed = "names: " + ", ".join(dict.fromkeys(names))
             hint = did_you_mean(name, names) or listed
             error(None, "PTO501", f"--bind {part}: '{name}' names nothing", help=hint)
-        if name in arguments:
+        if argument is not None and (
+            is_list or argument.is_scalar or name not in signature.dims
+        ):
             bound.values[name] = value
     return bound
+
+
+def _size(part: str, value: Value) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        error(None, "PTO501", f"--bind {part}: a size is an integer")
+    if not 0 <= value < 2**63:
+        error(None, "PTO501", f"--bind {part}: a size is 0 to 2^63 - 1")
+    return value

@@ -353,17 +353,17 @@ class Translator:
     def in_context(self, failure: RunError, cause: Exception) -> RunError:
         """The error with a note of the loop indices around it."""
         frame, op = self._innermost(cause)
-        place = "" if op is None or frame is None else self.place(op, frame)
+        place = "" if frame is None else self.place(op, frame)
         if not place:
             return failure
         return RunError(
             replace(one, notes=(*one.notes, Note(place))) for one in failure.diagnostics
         )
 
-    def place(self, op: Operation, values: dict[str, Any]) -> str:
+    def place(self, op: Operation | None, values: dict[str, Any]) -> str:
         """`in loop (%e = 1)`: the indices of the loops around an operation."""
         loops: list[SSAValue] = []
-        parent = op.parent_op()
+        parent = None if op is None else op.parent_op()
         while parent is not None:
             if isinstance(parent, scf.ForOp):
                 loops.insert(0, parent.body.block.args[0])

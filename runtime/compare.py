@@ -5,6 +5,7 @@ Holds results against expected ones, each with its own tolerance.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -160,10 +161,9 @@ def _as_sets(
     return worst, equal, most <= tolerance.misses
 
 
-def _count(row: Array) -> Any:
-    from collections import Counter
-
-    return Counter(row.tolist())
+def _count(row: Array) -> Counter[Any]:
+    elements: list[Any] = row.tolist()
+    return Counter(elements)
 
 
 def bit_equal(got: Mapping[str, Array], wanted: Mapping[str, Array]) -> list[str]:

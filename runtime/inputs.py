@@ -49,10 +49,13 @@ def load_npz(name: str) -> dict[str, Array]:
     Raises `CompileError`: PTO502 for a file that is missing or no .npz.
     """
     try:
-        archive = np.load(name, allow_pickle=False)
-        if not isinstance(archive, np.lib.npyio.NpzFile):
+        with open(name, "rb") as stream:
+            start = stream.read(6)
+        if start == b"\x93NUMPY":
             _unreadable(name, "one array (.npy); an .npz names its arrays")
-        with archive:
+        if not start.startswith(b"PK"):
+            _unreadable(name, "not an .npz file")
+        with np.load(name, allow_pickle=False) as archive:
             return {key: archive[key] for key in archive.files}
     except OSError as problem:
         _unreadable(name, problem.strerror or "not an .npz file")

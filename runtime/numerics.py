@@ -353,7 +353,8 @@ def mx_scales_lhs(
     values = decode_f32(scales)
     if transposed:
         values = values.transpose(1, 0, 2)
-    rows = values.reshape(values.shape[0], -1)
+    m, blocks, _ = values.shape
+    rows = values.reshape(m, 2 * blocks)
     return np.repeat(rows, 32, axis=1)[:, :k]
 
 
@@ -364,5 +365,6 @@ def mx_scales_rhs(
     values = decode_f32(scales)
     if transposed:
         values = values.transpose(1, 0, 2)
-    columns = values.transpose(0, 2, 1).reshape(-1, values.shape[1])
+    blocks, n, _ = values.shape
+    columns = values.transpose(0, 2, 1).reshape(2 * blocks, n)
     return np.repeat(columns, 32, axis=0)[:k]

@@ -123,20 +123,21 @@ class _Drain:
         return True
 
     def _deadlock(self) -> NoReturn:
+        coming = {entry.sets for queue in self.queues.values() for entry in queue}
         held = [queue[0] for queue in self.queues.values() if queue]
         waiting = [entry for entry in held if entry.waits is not None]
-        first = waiting[0]
-        assert first.waits is not None
-        notes = [
-            Note(f"pipe {entry.pipe} waits for {show(entry.waits)}", entry.op.location)
-            for entry in waiting[1:]
-            if entry.waits is not None
-        ]
-        message = (
-            f"deadlock: pipe {first.pipe} waits for flag {show(first.waits)}, which "
-            "nothing sets any more"
-        )
+        # Where one waits for what nothing sets, the others wait for that one.
+        waiting.sort(key=lambda entry: entry.waits in coming)
+        first, *others = waiting
+        why = "sets any more" if first.waits not in coming else "can set any more"
+        message = f"deadlock: {_waits(first)}, which nothing {why}"
+        notes = [Note(_waits(entry), entry.op.location) for entry in others]
         _fail("PTO410", message, first.op, "a wait_flag needs a set_flag", *notes)
+
+
+def _waits(entry: Issued) -> str:
+    assert entry.waits is not None
+    return f"pipe {entry.pipe} waits for flag {show(entry.waits)}"
 
 
 def _fail(code: str, message: str, op: Operation, rule: str, *notes: Note) -> NoReturn:

@@ -12,11 +12,12 @@ iterations that store to one element.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
 from pyptoc.dialects.diagnostics import Diagnostic, RunError, error
@@ -31,7 +32,7 @@ from pyptoc.runtime import (
     reference_shape,
 )
 from pyptoc.runtime.inputs import as_storage
-from pyptoc.runtime.numerics import storage_dtype
+from pyptoc.runtime.numerics import Array, storage_dtype
 from pyptoc.runtime.reference_core import HANDLERS, Interpreter
 from pyptoc.runtime.reference_values import Memory, Tensor, describe_missing
 from pyptoc.runtime.signature import Argument, Result, find_entry, read_signature
@@ -59,10 +60,10 @@ def interpret(
     """
     function = find_entry(module, entry)
     signature = read_signature(module, function.sym_name.data)
-    functions = {
+    functions: dict[str, Operation] = {
         op.sym_name.data: op
         for op in module.ops
-        if op.name == "func.func" and op.regions[0].blocks
+        if isinstance(op, FuncOp) and op.body.blocks
     }
     interp = Interpreter(functions)
     block = function.body.block
@@ -70,7 +71,8 @@ def interpret(
         given = _input(argument, inputs)
         if isinstance(given, np.ndarray):
             in_memory = value.type.name == "memref"
-            given = Memory.holding(given.copy()) if in_memory else Tensor(given)
+            array = cast("Array", given)
+            given = Memory.holding(array.copy()) if in_memory else Tensor(array)
         interp.env[value] = given
     with np.errstate(all="ignore"):
         values = interp.run_block(block)

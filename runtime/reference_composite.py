@@ -61,7 +61,8 @@ def mask_causal(interp: Interpreter, op: Any) -> Tensor:
     x = interp.array(op.source, op)
     offset = interp.integer(op.offset)
     rows, columns = x.shape[-2:]
-    hidden = np.arange(columns) > np.arange(rows)[:, None] + offset
+    last_seen = np.arange(offset, offset + rows, dtype=np.int64).reshape(rows, 1)
+    hidden = np.greater(np.arange(columns, dtype=np.int64), last_seen)
     return Tensor(np.where(hidden, np.array(-np.inf, x.dtype), x))
 
 

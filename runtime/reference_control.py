@@ -66,8 +66,9 @@ def run_loop(
     names = names_of(block.args[:1])
     for value in indices:
         bind(interp, block.args, [value, *carried])
-        with interp.iteration(Iteration(execution, kind, names, (value,))):
-            carried = interp.run_block(block)
+        carried = interp.run_iteration(
+            block, Iteration(execution, kind, names, (value,))
+        )
     return single_or_tuple(carried)
 
 
@@ -117,8 +118,8 @@ def pypto_for(interp: Interpreter, op: Any) -> Any:
     for values in product(*ranges):
         bind_indices(interp, axes, ranges, values)
         bind(interp, op.bound_args, carried)
-        with interp.iteration(Iteration(execution, "for", names, values)):
-            carried = interp.run_block(op.body.block)
+        iteration = Iteration(execution, "for", names, values)
+        carried = interp.run_iteration(op.body.block, iteration)
     return single_or_tuple(carried)
 
 
@@ -153,8 +154,7 @@ def forall(interp: Interpreter, op: Any) -> Any:
     for values in product(*ranges):
         bind_indices(interp, axes, ranges, values)
         iteration = Iteration(execution, "forall", names, values, values)
-        with interp.iteration(iteration):
-            interp.run_block(op.body.block)
+        interp.run_iteration(op.body.block, iteration)
     return finished(outs)
 
 
@@ -175,6 +175,6 @@ def tasks(interp: Interpreter, op: Any) -> Any:
     for values in product(*map(range, grid)):
         bind(interp, op.grid_args, values)
         apart = tuple(v for axis, v in enumerate(values) if axis not in ordered)
-        with interp.iteration(Iteration(execution, "task", names, values, apart)):
-            interp.run_block(op.block)
+        iteration = Iteration(execution, "task", names, values, apart)
+        interp.run_iteration(op.block, iteration)
     return finished(outs) if outs else None

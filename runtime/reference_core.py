@@ -7,14 +7,13 @@ returns the value of the result, or a tuple for several results.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from itertools import count
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 import numpy as np
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr, ShapedType, TensorType
-from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, MemRefType, TensorType
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from pyptoc.dialects.diagnostics import Diagnostic, Note, RunError, place_of
 from pyptoc.runtime.numerics import Array, CastError, storage_dtype
@@ -79,8 +78,7 @@ class Interpreter:
         results = op.results
         if not results:
             return
-        values = outcome if len(results) > 1 else (outcome,)
-        assert isinstance(values, tuple)
+        values = cast("tuple[Any, ...]", outcome if len(results) > 1 else (outcome,))
         for result, value in zip(results, values, strict=True):
             if isinstance(value, Tensor):
                 self._check_type(op, result, value)
@@ -105,13 +103,12 @@ class Interpreter:
             message = f"{hint(result)} has the shape {list(actual)}, more than {limit}"
             self.fail(op, "PTO404", message)
 
-    @contextmanager
-    def iteration(self, iteration: Iteration) -> Iterator[None]:
+    def run_iteration(self, block: Block, iteration: Iteration) -> list[Any]:
+        """`run_block` as one iteration of a loop."""
         self.loops.append(iteration)
-        try:
-            yield
-        finally:
-            self.loops.pop()
+        values = self.run_block(block)
+        self.loops.pop()
+        return values
 
     def new_execution(self) -> int:
         return next(self._executions)
@@ -245,15 +242,10 @@ def literal(attribute: Attribute, element: Attribute) -> Any:
 
 def element_of(value: SSAValue) -> Attribute:
     """The element type of a tensor or memref."""
-    type_ = value.type
-    assert isinstance(type_, ShapedType)
-    return type_.get_element_type()  # pyright: ignore[reportAttributeAccessIssue]
+    assert isinstance(value.type, TensorType | MemRefType)
+    return cast("TensorType[Attribute]", value.type).element_type
 
 
 def dtype_of(value: SSAValue) -> np.dtype[Any]:
     """The storage type of a tensor's or memref's elements."""
     return storage_dtype(element_of(value))
-
-
-def is_argument(value: SSAValue) -> bool:
-    return isinstance(value, BlockArgument)

@@ -158,5 +158,5 @@ def index_add(interp: Interpreter, op: Any) -> Tensor:
 @handles("pypto.one_hot")
 def one_hot(interp: Interpreter, op: Any) -> Tensor:
     source = interp.array(op.source, op).astype(np.int64)
-    columns = np.arange(op.size.value.data)
-    return Tensor(np.equal(source[..., None], columns).any(axis=-2))
+    columns = np.arange(op.size.value.data, dtype=np.int64)
+    return Tensor(np.any(np.equal(source[..., None], columns), axis=-2))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from xdsl.dialects.builtin import IntegerType, TensorType
@@ -148,7 +148,7 @@ def elementwise_args(
 def _widened(value: Any, dtype: np.dtype[Any]) -> Any:
     """An operand in the type that computes; scalars join the type of the tensors."""
     if isinstance(value, np.ndarray):
-        return wide(value)
+        return wide(cast("Array", value))
     if numerics.is_float(dtype):
         return np.float32(value)
     return np.array(value, np.int64).astype(dtype)[()]
@@ -190,28 +190,26 @@ def clip(interp: Interpreter, op: Any) -> Tensor:
 @handles("pypto.where")
 def where(interp: Interpreter, op: Any) -> Tensor:
     condition = interp.array(op.args[0], op)
-    dtype = dtype_of(op.result)
-    values = [interp.operand(arg, element_of(op.result), op) for arg in op.args[1:]]
-    arrays = [
-        (arg, value)
-        for arg, value in zip(op.args, (condition, *values), strict=True)
-        if isinstance(arg, SSAValue) and isinstance(arg.type, TensorType)
-    ]
-    check_broadcast(interp, op, arrays)
-    # Copies bits: every value has the element type already, but for f32 scalars.
-    x, y = (
-        value if isinstance(value, np.ndarray) else np.asarray(value).astype(dtype)
-        for value in values
-    )
-    shape = np.broadcast_shapes(condition.shape, x.shape, y.shape)
-    result = np.empty(shape, dtype)
+    dtype, element = dtype_of(op.result), element_of(op.result)
+    tensors = [(op.args[0], condition)]
+    values: list[Array] = []
+    args = cast("list[SSAValue | Attribute]", op.args[1:])
+    for arg in args:
+        # Bits are copied: tensors and literals have the element type already.
+        value = np.asarray(interp.operand(arg, element, op)).astype(dtype, copy=False)
+        values.append(value)
+        if isinstance(arg, SSAValue) and isinstance(arg.type, TensorType):
+            tensors.append((arg, value))
+    check_broadcast(interp, op, tensors)
+    x, y = values
+    result = np.empty(np.broadcast_shapes(condition.shape, x.shape, y.shape), dtype)
     result[...] = y
     np.copyto(result, x, where=condition)
     return Tensor(result)
 
 
 @handles("pypto.cast")
-def cast(interp: Interpreter, op: Any) -> Tensor:
+def cast_elements(interp: Interpreter, op: Any) -> Tensor:
     mode = None if op.mode is None else op.mode.data
     saturate = None if op.saturate is None else bool(op.saturate.value.data)
     source = interp.array(op.source, op)

@@ -113,7 +113,7 @@ def mma(interp: Interpreter, op: Any) -> Tensor:
         return Tensor(narrow(acc + product(a, b), dtype_of(op.result)))
     # The pairs lie flat in tiles: [m, 2 * kb], [kb, 2 * n] and so on.
     sa, sb = (
-        array.reshape(array.shape[0], -1, 2)
+        array.reshape(array.shape[0], array.shape[1] // 2, 2)
         for array in (interp.array(op.scale_lhs, op), interp.array(op.scale_rhs, op))
     )
     return Tensor(acc + scaled(interp, op, (a, b), (sa, sb)))

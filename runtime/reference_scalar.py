@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import numpy as np
@@ -45,7 +45,11 @@ def check(interp: Interpreter, op: Any) -> None:
         text = text.replace(f"{{{position}}}", str(value))
     code = "PTO401" if op.code is None else op.code.data
     names = {f"s{i}": f"%{v.name_hint or i}" for i, v in enumerate(op.inputs)}
-    condition = expr.to_string(lambda key: names[str(key)])
+
+    def name(key: Hashable) -> str:
+        return names[str(key)]
+
+    condition = expr.to_string(name)
     interp.fail(op, code, text, rule=f"assert {condition}")
 
 
@@ -104,12 +108,10 @@ def _as_float(value: Any, type_: Attribute) -> Any:
 
 
 def _bits(type_: Attribute) -> int:
-    return 64 if isinstance(type_, IndexType) else _width(type_)
-
-
-def _width(type_: Attribute) -> int:
+    if isinstance(type_, IndexType):
+        return 64
     assert isinstance(type_, IntegerType)
-    return type_.width.data
+    return type_.bitwidth
 
 
 def wrapped(value: int, type_: Attribute) -> int | bool:
@@ -166,11 +168,17 @@ FLOAT: dict[str, Callable[..., Any]] = {
     "minnumf": np.fmin,
     "remf": np.fmod,
 }
+
+
+def _rsqrt(x: Any) -> Any:
+    return np.float32(1) / np.sqrt(x)
+
+
 MATH: dict[str, Callable[..., Any]] = {
     "exp": np.exp,
     "log": np.log,
     "sqrt": np.sqrt,
-    "rsqrt": lambda x: np.float32(1) / np.sqrt(x),
+    "rsqrt": _rsqrt,
     "powf": np.power,
     "absf": np.abs,
     "sin": np.sin,
@@ -216,7 +224,7 @@ PREDICATES = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge"
 @handles("arith.cmpi")
 def cmpi(interp: Interpreter, op: Any) -> bool:
     a, b = (int(interp.env[value]) for value in op.operands)
-    predicate = PREDICATES[op.predicate.value.data]
+    predicate: str = PREDICATES[int(op.predicate.value.data)]
     if predicate[0] == "u":
         a, b = (_unsigned(value, op.operands[0].type) for value in (a, b))
     compare = {"eq": a == b, "ne": a != b}
@@ -231,7 +239,7 @@ def cmpf(interp: Interpreter, op: Any) -> bool:
     order = ("eq", "gt", "ge", "lt", "le", "ne")
     names = ("false", *(f"o{x}" for x in order), "ord")
     names += (*(f"u{x}" for x in order), "uno", "true")
-    name = names[op.predicate.value.data]
+    name: str = names[int(op.predicate.value.data)]
     if name in ("false", "true", "ord", "uno"):
         fixed = {"false": False, "true": True, "ord": not unordered}
         return fixed.get(name, unordered)

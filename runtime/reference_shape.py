@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from pyptoc.runtime.numerics import Array
 from pyptoc.runtime.reference_core import (
     Interpreter,
     dtype_of,
@@ -69,7 +70,7 @@ def whole_shape(
     return tuple(total // known if size == -1 else size for size in sizes)
 
 
-def mapped(source: Tensor, change: Any) -> Tensor:
+def mapped(source: Tensor, change: Callable[[Array], Array]) -> Tensor:
     """A tensor whose elements and marks are moved in the same way."""
     written: Mask | None = None
     if source.written is not None:
@@ -82,15 +83,23 @@ def reshape(interp: Interpreter, op: Any) -> Tensor:
     source = interp.tensor(op.source, op)
     sizes = [interp.integer(size) for size in op.mixed_sizes]
     shape = whole_shape(interp, op, source.array.shape, sizes)
-    return mapped(source, lambda array: array.reshape(shape))
+
+    def change(array: Array) -> Array:
+        return array.reshape(shape)
+
+    return mapped(source, change)
 
 
 @handles("pypto.transpose")
 def transpose(interp: Interpreter, op: Any) -> Tensor:
     source = interp.tensor(op.source, op)
     perm = op.perm.get_values()
-    # A copy in row-major order: the layout must not change later float sums.
-    return mapped(source, lambda array: np.ascontiguousarray(array.transpose(perm)))
+
+    def change(array: Array) -> Array:
+        # A copy in row-major order: the layout must not change later float sums.
+        return np.ascontiguousarray(array.transpose(perm))
+
+    return mapped(source, change)
 
 
 @handles("pypto.expand")
@@ -107,7 +116,11 @@ def expand(interp: Interpreter, op: Any) -> Tensor:
         if have not in (1, size) or size < 0:
             message = f"{hint(op.source)} of shape {list(old)} does not expand"
             interp.fail(op, "PTO404", f"{message} to {list(shape)}")
-    return mapped(source, lambda array: np.broadcast_to(array, shape).copy())
+
+    def change(array: Array) -> Array:
+        return np.broadcast_to(array, shape).copy()
+
+    return mapped(source, change)
 
 
 @handles("pypto.concat")

@@ -91,8 +91,8 @@ class Destination:
         mine = len(self.paths)
         part = self.owners[box]
         others = np.unique(part[(part != 0) & (part != mine)])
-        for other in others.tolist():
-            for theirs, ours in zip(self.paths[other - 1], path, strict=False):
+        for other in others:
+            for theirs, ours in zip(self.paths[int(other) - 1], path, strict=False):
                 if theirs.execution != ours.execution:
                     break
                 if theirs.apart != ours.apart:

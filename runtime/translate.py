@@ -119,7 +119,7 @@ class KernelTranslator(Translator):
         """Run all tasks of a grid, the last index fastest."""
         self.guarded(self.run, grid, memories, scalars)
 
-    def place(self, op: Operation, values: dict[str, Any]) -> str:
+    def place(self, op: Operation | None, values: dict[str, Any]) -> str:
         """`in task (%i = 0) of @k, in loop (%k = 256)`"""
         grid = self.show(self.kernel.grid_args, values)
         loop = super().place(op, values)

@@ -42,6 +42,8 @@ class Command:
     stdout: str | None = None
     stderr: str | None = None
     """A file name, or "&1" for the same place as stdout."""
+    swapped: bool = False
+    """Standard error goes into the pipe, standard output to a file."""
 
 
 @dataclass(frozen=True)
@@ -109,6 +111,8 @@ def parse_pipe(line: str) -> list[Command] | None:
                 command.stderr = next(words)
             else:
                 command.stdout = next(words)
+                # `2>&1 >file` sends errors to where the output went before.
+                command.swapped = command.stderr == "&1"
         elif word and set(word) <= _PUNCTUATION:
             return None
         else:
@@ -197,14 +201,17 @@ def _run_pipe(commands: list[Command]) -> tuple[int, str]:
     for command in commands:
         if command.stdin is not None:
             data = Path(command.stdin).read_bytes()
-        with _streams(data, command.stderr == "&1") as (out, err):
+        merge = command.stderr == "&1" and not command.swapped
+        with _streams(data, merge) as (out, err):
             code = _call(command.argv)
         data = out.getvalue()
         errors = b"" if err is out else err.getvalue()
         if command.stdout is not None:
             Path(command.stdout).write_bytes(data)
-            data = b""
-        if command.stderr not in (None, "&1"):
+            data = errors if command.swapped else b""
+        if command.swapped:
+            pass
+        elif command.stderr not in (None, "&1"):
             Path(str(command.stderr)).write_bytes(errors)
         elif errors:
             log += errors.decode(errors="replace")

@@ -47,6 +47,7 @@ from __future__ import annotations
 from abc import ABC
 from collections import deque
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from inspect import get_annotations
 from typing import Any, ClassVar, Self
 
@@ -62,10 +63,10 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
-    ConstraintContext,
     IRDLOperation,
     OptionalDef,
     VariadicDef,
+    VerificationContext,
     opt_prop_def,
     var_operand_def,
 )
@@ -80,6 +81,7 @@ from pyptoc.dialects.parsing import LocParser, PoisonedError, has_error
 from pyptoc.dialects.pypto.call import Call, merge_literals
 from pyptoc.dialects.pypto.infer import refine
 from pyptoc.dialects.pypto.syntax import Element
+from pyptoc.dialects.subscripts import count
 
 SEGMENTS = "operandSegmentSizes"
 DISCARDABLE = ("tag", "tile")
@@ -177,13 +179,18 @@ class PyptoOp(IRDLOperation, ABC):
     ) -> tuple[Attribute, ...]:
         """The given result types, which must agree with the inferred up to `?`."""
         if len(given) != len(inferred):
+            results = count(len(inferred), "result")
+            types = count(len(given), "type")
             call.error(
                 "PTO140",
-                f"{call.short_name} has {len(inferred)} results, "
-                f"the clause gives {len(given)} types",
+                f"{call.short_name} has {results}, the clause gives {types}",
+                at="types",
             )
+        if tuple(given) == tuple(inferred):
+            return tuple(given)
+        site = replace(call.site, at=call.spans.get("types", call.place))
         for index, (mine, theirs) in enumerate(zip(inferred, given, strict=True)):
-            refine(call.site, mine, theirs, index)
+            refine(site, mine, theirs, index)
         return tuple(given)
 
     @classmethod
@@ -260,7 +267,7 @@ class PyptoOp(IRDLOperation, ABC):
         if key in settings:
             constraint = cls.get_irdl_definition().properties[key].constr
             try:
-                constraint.verify(value, ConstraintContext())
+                constraint.verify(value, VerificationContext())
             except VerifyException:
                 message = f"{key} of {call.short_name} cannot be {value}"
                 error(call.spans[key], "PTO143", message)
@@ -286,8 +293,11 @@ class PyptoOp(IRDLOperation, ABC):
         first = cls._parse_type_list(parser)
         span = parser.span_from(start)
         has_results = bool(cls.get_irdl_definition().results)
+        call.spans["types"] = span
         if parser.parse_optional_punctuation("->") is not None:
+            start = parser.pos
             call.given = cls._parse_type_list(parser)
+            call.spans["types"] = parser.span_from(start)
         elif has_results:
             call.given = first
             return

@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import (
     UnitAttr,
 )
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.utils.lexer import Input, Span
+from xdsl.utils.lexer import Span
 
 from pyptoc.dialects.diagnostics import Note, error
 from pyptoc.dialects.literals import Number, format_float, format_literal, ints
@@ -70,7 +70,7 @@ class Call:
         call = Call(name, parser.location_at(parser.statement))
         call.parser = parser
         start = max(parser.text.rfind(name, parser.statement, parser.pos), 0)
-        source = cast("Input[str]", parser.lexer.input)
+        source = parser.lexer.input
         call.place = Span(start, start + len(name), source)
         return call
 

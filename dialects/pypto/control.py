@@ -375,7 +375,7 @@ class YieldOp(PyptoOp):
     inputs = var_operand_def()
 
     traits = lazy_traits_def(lambda: (IsTerminator(), HasParent(ForOp)))
-    SYNTAX = (Values("inputs", 1, None),)
+    SYNTAX = (Values("inputs", 0, None),)
 
     @classmethod
     def of(cls, values: Sequence[SSAValue] = ()) -> Self:

@@ -174,9 +174,8 @@ def rope(
     want_rank(site, data, 0, 1, least=True)
     *lead, last = dims_of(data)
     rotated = last if first is None else Dim(first, first)
-    if rotated.is_static and (
-        rotated.size % 2 or rotated.size <= 0 or (last.bound or 0) < rotated.size
-    ):
+    too_many = last.bound is not None and last.bound < rotated.size
+    if rotated.is_static and (rotated.size % 2 or rotated.size < 0 or too_many):
         site.error(
             "PTO137",
             f"rope rotates pairs: {rotated.size} of the {last} elements of the last "

@@ -248,6 +248,8 @@ class Scale(NamedTuple):
         long, wide = f"[{m}, {pairs}, 2]", f"[{pairs}, {m}, 2]"
         if self.is_flat:
             long, wide = f"[{m}, 2*{pairs}]", f"[{pairs}, 2*{m}]"
+        elif self.lead:
+            long, wide = f"[.., {long[1:]}", f"[.., {wide[1:]}"
         straight, transposed = (long, wide) if self.side == "a" else (wide, long)
         return (
             f"{straight}, transposed {transposed}: "
@@ -304,8 +306,8 @@ def _same(have: Sequence[Dim], want: Sequence[Dim]) -> bool:
     )
 
 
-def want_mx(site: Site, a: Tensor, b: Tensor) -> None:
-    """Scaled products take f8 matrices."""
+def want_mx(site: Site, a: Tensor, b: Tensor, help: str) -> None:
+    """Scaled products take f8 matrices; `help` says what others can do."""
     for position, type in enumerate((a, b)):
         fits = isinstance(type.element_type, F8)
         want_element(
@@ -314,7 +316,7 @@ def want_mx(site: Site, a: Tensor, b: Tensor) -> None:
             position,
             fits,
             "f8E4M3FN or f8E5M2",
-            help="without scales: pypto.matmul",
+            help=help,
         )
 
 
@@ -332,7 +334,7 @@ def scaled_mm(
 ) -> Tensor:
     """`scaled_mm %a, %b scales %sa, %sb`: (a * sa) @ (b * sb), f32 unless `to`."""
     a, b = want_tensor(site, types[0], 0), want_tensor(site, types[1], 1)
-    want_mx(site, a, b)
+    want_mx(site, a, b, "without scales: pypto.matmul")
     element = product_element(site, f32, target)
     parts = sides(site, a, b, flags.a, flags.b)
     scale_a = Scale("a", parts.m, parts.k, flags.scales_a, parts.batch_a)
@@ -357,7 +359,7 @@ def grouped_matmul(
     want_rank(site, a, 0, 2, least=False)
     want_rank(site, b, 1, 3, least=False)
     if scales:
-        want_mx(site, a, b)
+        want_mx(site, a, b, "leave out the scales")
     element = accumulator(site, a, b)
     parts = sides(site, a, b, False, b_trans)
     experts = dims_of(b)[0]

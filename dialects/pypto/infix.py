@@ -12,6 +12,7 @@ from xdsl.utils.mlir_lexer import MLIRToken, MLIRTokenKind
 
 from pyptoc.dialects.diagnostics import did_you_mean, error
 from pyptoc.dialects.expr import Compare, Expr, ExprSyntaxError, parse_compare
+from pyptoc.dialects.parse_errors import end_before
 from pyptoc.dialects.parsing import LocParser, PoisonedError, has_error
 from pyptoc.dialects.pypto.call import Call
 from pyptoc.dialects.subscripts import INDEX
@@ -49,6 +50,8 @@ class InfixTokens:
         if self.depth > MAX_DEPTH:
             error(token.span, "PTO108", "parentheses nest too deep here")
         self.last = token.span
+        if token.kind == MLIRTokenKind.INTEGER_LIT and int(text, 0) >= 2**63:
+            error(token.span, "PTO135", f"{text} does not fit in 64 bits")
         self.parser.take()
         if text in ("==", "<=", ">="):
             self.parser.take()
@@ -68,6 +71,7 @@ def parse_infix(call: Call, parser: LocParser) -> Expr | Compare:
 
     def symbol(text: str) -> Expr:
         nonlocal poisoned
+        _check_same_line(parser, tokens.last)
         if not text.startswith("%"):
             error(
                 tokens.last,
@@ -100,6 +104,14 @@ def parse_infix(call: Call, parser: LocParser) -> Expr | Compare:
     return expr
 
 
+def _check_same_line(parser: LocParser, span: Span[str]) -> None:
+    """Refuse to take the next operation for an operand that was left out."""
+    end = end_before(parser.text, span.start)
+    if end is not None and parser.text[end - 1] not in "(,":
+        last = Span(end - 1, end, span.input)
+        error(last, "PTO135", "the expression ends too early")
+
+
 def _value(text: str, parser: LocParser, span: Span[str]) -> SSAValue:
     _, _, index = text.partition("#")
     return parser.lookup(UnresolvedOperand(span, int(index or 0)))
@@ -107,6 +119,7 @@ def _value(text: str, parser: LocParser, span: Span[str]) -> SSAValue:
 
 def _raise_syntax(parser: LocParser, tokens: InfixTokens, message: str) -> NoReturn:
     at = parser.token.span
+    _check_same_line(parser, at)
     found = re.match(r"unexpected '(.+)'", message)
     if found is not None and tokens.last.text == found[1]:
         at = tokens.last

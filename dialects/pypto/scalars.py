@@ -315,7 +315,7 @@ class DimOp(PyptoOp):
         type = call.type("source")
         if not isinstance(type, TensorType | MemRefType):
             call.tensor("source")
-        rank = len(shape_of(type))
+        rank = len(shape_of(call.type("source")))
         if not 0 <= call.int("axis") < rank:
             last = f"dimensions 0 to {rank - 1}" if rank else "no dimension"
             call.error(

@@ -9,14 +9,12 @@ from typing import cast
 from xdsl.dialects.builtin import (
     ArrayAttr,
     DenseArrayBase,
-    FloatAttr,
     IndexType,
     IntegerAttr,
-    MemRefType,
     NoneAttr,
     TensorType,
 )
-from xdsl.ir import Attribute, BlockArgument, SSAValue
+from xdsl.ir import Attribute, BlockArgument, SSAValue, TypedAttribute
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     irdl_op_definition,
@@ -44,7 +42,15 @@ from pyptoc.dialects.pypto.brackets import (
     shape_of,
 )
 from pyptoc.dialects.pypto.call import Call
-from pyptoc.dialects.pypto.infer import Dim, dims_of, show, static, tensor, unknown
+from pyptoc.dialects.pypto.infer import (
+    Dim,
+    Tensor,
+    dims_of,
+    show,
+    static,
+    tensor,
+    unknown,
+)
 from pyptoc.dialects.pypto.properties import Int, Ints
 from pyptoc.dialects.pypto.syntax import Clause, Literal, Operands, Values
 from pyptoc.dialects.subscripts import (
@@ -102,7 +108,7 @@ def view_dims(call: Call, field: str) -> list[Dim]:
     bounded = getattr(type, "encoding", None)
     limits = bounded.sizes if isinstance(bounded, MaxAttr) else None
     kept: list[Dim] = []
-    dims = dims_of(type) if isinstance(type, TensorType) else _memref_dims(type)
+    dims = _dims(type)
     for axis, (dim, size) in enumerate(zip(dims, mixed_sizes(call), strict=True)):
         if axis in dropped:
             continue
@@ -125,9 +131,10 @@ def view_dims(call: Call, field: str) -> list[Dim]:
     ]
 
 
-def _memref_dims(type: Attribute) -> list[Dim]:
-    assert isinstance(type, MemRefType)
-    return [unknown() if n == DYNAMIC else static(n) for n in type.get_shape()]
+def _dims(type: Attribute) -> Sequence[Dim]:
+    if isinstance(type, TensorType):
+        return dims_of(cast(Tensor, type))
+    return [unknown() if n == DYNAMIC else static(n) for n in shape_of(type)]
 
 
 @irdl_op_definition
@@ -244,13 +251,13 @@ class CreatingOp(PyptoOp, Sizes, ABC):
                 f"{call.short_name} needs a result type",
                 help=f"write : {_type_text(sizes)} at the end",
             )
-        given = call.given[0]
-        if not isinstance(given, TensorType):
-            call.given = (_created(call, given, sizes),)
+        if not isinstance(call.given[0], TensorType):
+            call.given = (_created(call, call.given[0], sizes),)
             return call.given
+        given = cast(Tensor, call.given[0])
         shape = shape_of(given)
         fits = len(shape) == len(sizes) and all(
-            size == dim or None in (size,) or dim == DYNAMIC
+            size is None or dim in (size, DYNAMIC)
             for size, dim in zip(sizes, shape, strict=True)
         )
         if not fits:
@@ -322,14 +329,15 @@ class FullOp(CreatingOp):
     @classmethod
     def infer(cls, call: Call) -> Sequence[Attribute]:
         types = CreatingOp.infer.__func__(cls, call)  # pyright: ignore
-        result = cast("TensorType[Attribute]", types[0])
+        result = cast(Tensor, types[0])
         element = result.element_type
         _, value = call.written[0]
         if isinstance(value, Number):
             value = as_element(value, element, "full")
             call.properties["value"] = value
-        if isinstance(value, FloatAttr | IntegerAttr) and value.type != element:
-            call.error("PTO115", f"a value of type {value.type} in {show(result)}")
+        type = value.get_type() if isinstance(value, TypedAttribute) else None
+        if type != element:
+            call.error("PTO115", f"a value of type {type} in {show(result)}")
         return types
 
 
@@ -447,7 +455,8 @@ def is_out(value: SSAValue, call: Call) -> bool:
 def no_encoding(type: Attribute) -> Attribute:
     """A tensor type without the bounds of task bodies."""
     if isinstance(type, TensorType):
-        return TensorType(type.element_type, type.get_shape(), NoneAttr())
+        tensor_type = cast(Tensor, type)
+        return TensorType(tensor_type.element_type, type.get_shape(), NoneAttr())
     return type
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -173,7 +173,7 @@ class Values(Element):
 
     def parse(self, call: Call, parser: LocParser) -> None:
         values: list[SSAValue] = []
-        while True:
+        while self.least or parser.at(MLIRTokenKind.PERCENT_IDENT):
             key = f"{self.name}.{len(call.written)}"
             if self.literals and at_number(parser):
                 number = parse_number(parser)
@@ -206,7 +206,8 @@ class Values(Element):
     def print(self, op: PyptoOp, printer: Printer) -> None:
         values = call_group(op, self.name)
         args = merge_literals(values, op.properties.get("literals"))
-        printer.print_string(" ")
+        if args:
+            printer.print_string(" ")
 
         def print_one(value: SSAValue | Attribute) -> None:
             if isinstance(value, SSAValue):
@@ -232,7 +233,7 @@ class Values(Element):
             if isinstance(item, int | float):
                 call.written.append((key, Number(item)))
             elif isinstance(item, FloatAttr | IntegerAttr):
-                call.written.append((key, item))
+                call.written.append((key, cast(Attribute, item)))
             else:
                 value = SSAValue.get(item)
                 call.written.append((key, value))

@@ -90,7 +90,7 @@ class TestRun:
             ([], "error[PTO501]: inputs: missing: 'x'"),
             (["--inputs=no.npz"], "error[PTO502]: cannot read no.npz"),
             (["--random-inputs=1"], "error[PTO503]: sizes to choose: n"),
-            (["--bind=m=1"], "did you mean n?"),
+            (["--bind=m=1"], "help: names: n, x, k"),
             (["--entry=scal"], "did you mean @scale?"),
             (["--random-inputs=1", "--bind=n=3", "--tol=z=1:1"], "no result 'z'"),
         ],

@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 BUFFER = "!tile.buf<4x16xf32, ub>"
 MEMORY = 'memref<64x16xf32, "gm">'
 SCALARS = ("n", "m")
+BOUNDS = ("%n", "%m")
+"""Trip counts: what a kernel gets as scalars, so that a test can try several."""
 
 
 @dataclass
@@ -112,7 +114,7 @@ class VectorKernel(Writer):
 
     def _loop(self, depth: int, readable: list[str], counters: list[str]) -> None:
         counter = self.name("k")
-        bound = self.choose("%n", "%m", "%c2", "%c1", "%c0", "%c3")
+        bound = self.choose(*BOUNDS)
         self.emit(depth, f"scf.for {counter} = %c0 to {bound} step %c1 {{")
         self.block(depth + 1, readable, [*counters, counter])
         self.emit(depth, "}")
@@ -218,7 +220,7 @@ npu.kernel @k (%i) (%x: {memory}, %y: {memory}, %n: index, %m: index) on cube {{
         second, inner = self.name("k"), self.number(0, 1)
         deep = depth + 1 + inner
         if inner:
-            bound = self.choose("%c0", "%c1", "%c2", "%c3", "%m")
+            bound = self.choose(*BOUNDS)
             self.emit(depth + 1, f"scf.for {second} = %c0 to {bound} step %c1 {{")
         counter = second if inner else first
         a, b = self.buffer(deep, "l0a", counter), self.buffer(deep, "l0b", counter)

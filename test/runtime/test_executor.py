@@ -99,23 +99,27 @@ FLAGS = ["mte2 -> mte1", "mte1 -> mte2", "mte1 -> m", "m -> mte1", "m -> fix"]
 
 @pytest.mark.parametrize("pair", FLAGS)
 def test_each_flag_is_needed(pair: str) -> None:
-    """Without one of the flags some order gives a wrong result."""
-    text = re.sub(rf" *tile\.(set|wait)_flag \[{pair}, .*\n", "", source("program"))
+    """Without one of the flags some order is wrong: in value, or in other flags."""
+    lines = rf"(?m)^ *tile\.(set|wait)_flag \[{pair}, .*\n"
+    text = re.sub(lines, "", source("program"))
     assert text != source("program")
     program = Executable(parse(text), MACHINE)
     inputs = operands(100, 70, 400)
     want = inputs["a"].astype(np.float64) @ inputs["b"].astype(np.float64)
     check(program.run(inputs), inputs)
-    wrong = [
-        seed
-        for seed in ORDERS
-        if not np.allclose(program.run(inputs, order=seed)["c"], want, atol=1e-3)
-    ]
-    assert wrong
+
+    def is_wrong(seed: int) -> bool:
+        try:
+            got = program.run(inputs, order=seed)["c"]
+        except RunError:
+            return True
+        return not np.allclose(got, want, atol=1e-3)
+
+    assert any(map(is_wrong, ORDERS))
 
 
 def one_line_less(text: str, pattern: str) -> str:
-    changed, count = re.subn(rf" *{pattern}\n", "", text, count=1)
+    changed, count = re.subn(rf"(?m)^ *{pattern}\n", "", text, count=1)
     assert count == 1
     return changed
 
@@ -126,12 +130,12 @@ def one_line_less(text: str, pattern: str) -> str:
         (
             r"tile\.set_flag \[mte2 -> mte1, %s\]",
             "PTO410",
-            r"deadlock: pipe mte1 waits for flag \[mte2 -> mte1, 0\]",
+            r"deadlock: pipe mte1 waits for flag \[mte2 -> mte1, 0\], which nothing sets",
         ),
         (
             r"tile\.wait_flag \[mte1 -> m, %s0\]",
             "PTO411",
-            r"flag \[mte1 -> m, 0\] is set again before anything waited for it",
+            r"flag \[.*, [01]\] is set again before anything waited for it",
         ),
         (
             r"tile\.wait_flag \[m -> fix, 0\]",
@@ -143,13 +147,16 @@ def one_line_less(text: str, pattern: str) -> str:
 def test_flag_errors(pattern: str, code: str, message: str) -> None:
     text = one_line_less(source("program"), pattern)
     module = parse_module(text, "test.mlir", make_context())
-    with pytest.raises(RunError, match=message) as caught:
-        for seed in ORDERS:
-            Executable(module, MACHINE).run(operands(64, 64, 300), order=seed)
-    (diagnostic,) = caught.value.diagnostics
-    assert diagnostic.code == code
-    assert str(diagnostic).startswith("test.mlir:")
-    assert "in task (%i = 0, %j = 0) of @mm" in diagnostic.notes[-1].message
+    program = Executable(module, MACHINE)
+    found: dict[str, Any] = {}
+    for seed in ORDERS:
+        with pytest.raises(RunError) as caught:
+            program.run(operands(64, 64, 300), order=seed)
+        (diagnostic,) = caught.value.diagnostics
+        assert str(diagnostic).startswith("test.mlir:")
+        assert "in task (%i = 0, %j = 0) of @mm" in diagnostic.notes[-1].message
+        found[diagnostic.code] = diagnostic
+    assert re.match(message, found[code].message)
 
 
 def test_overlapping_buffers_spoil_each_other() -> None:
@@ -221,10 +228,10 @@ func.func @mx(%a: memref<?x?xf8E4M3FN, "gm"> {{pypto.name = "a"}},
     %m: index {{pypto.name = "m"}}, %n: index {{pypto.name = "n"}},
     %k: index {{pypto.name = "k"}}) -> (memref<?x?xbf16, "gm"> {{pypto.name = "c"}}) {{
   %c = npu.alloc[%m, %n] : memref<?x?xbf16, "gm">
-  %t = npu.launch @mx[1] (%a, %b, %sa, %sb, %c, %m, %n, %k)
+  %t = npu.launch @mx_0[1] (%a, %b, %sa, %sb, %c, %m, %n, %k)
   func.return %c : memref<?x?xbf16, "gm">
 }}
-npu.kernel @mx (%i) (%a: memref<?x?xf8E4M3FN, "gm">, %b: memref<?x?xf8E4M3FN, "gm">,
+npu.kernel @mx_0 (%i) (%a: memref<?x?xf8E4M3FN, "gm">, %b: memref<?x?xf8E4M3FN, "gm">,
     %sa: memref<?x?xf8E8M0FNU, "gm">, %sb: memref<?x?xf8E8M0FNU, "gm">,
     %c: memref<?x?xbf16, "gm">, %m: index, %n: index, %k: index) on cube {{
   %al = tile.alloc : !tile.buf<{a_l1}xf8E4M3FN, l1>

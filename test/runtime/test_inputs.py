@@ -170,6 +170,7 @@ class TestBind:
             ("M=9223372036854775808", "a size is 0 to 2^63 - 1"),
             ("M=1.5", "a size is an integer"),
             ("M=true", "a size is an integer"),
+            ("M=[1]", "a size is one integer"),
             ("M", "not NAME=VALUE"),
             ("M=x", "not NAME=VALUE"),
         ],

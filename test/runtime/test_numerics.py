@@ -338,9 +338,10 @@ def test_casts_do_not_alias():
 
 @pytest.mark.parametrize("k", [32, 64, 96, 100, 448])
 @pytest.mark.parametrize("transposed", [False, True])
-def test_mx_scales(k, transposed):
+@pytest.mark.parametrize("m", [0, 5])
+def test_mx_scales(k, transposed, m):
     rng = np.random.default_rng(k)
-    blocks, m = -(-k // 64), 5
+    blocks = -(-k // 64)
     shape = (blocks, m, 2) if transposed else (m, blocks, 2)
     bits = rng.integers(100, 150, shape).astype(np.uint8)
     got = numerics.mx_scales_lhs(bits.view(E8M0), k, transposed)

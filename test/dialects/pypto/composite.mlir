@@ -23,7 +23,7 @@ func.func @state(%s: tensor<?x?xf32>, %m: tensor<128x1xf32>, %l: tensor<?x1xf32>
 // Norms give x's type unless `to`; weights may be of another float type.
 // CHECK-LABEL: @norms
 func.func @norms(%x: tensor<?x512xbf16>, %g: tensor<512xbf16>, %b: tensor<512xf32>) {
-  // CHECK: pypto.rms_norm %x, %g eps 1e-05 : tensor<?x512xbf16>, tensor<512xbf16> -> tensor<?x512xbf16>
+  // CHECK: pypto.rms_norm %x, %g eps 1.0e-5 : tensor<?x512xbf16>, tensor<512xbf16> -> tensor<?x512xbf16>
   %0 = pypto.rms_norm %x, %g eps 1.0e-5
   // CHECK: pypto.layer_norm %x, %g, %b eps 1.0e-6 to f32 : tensor<?x512xbf16>, tensor<512xbf16>, tensor<512xf32> -> tensor<?x512xf32>
   %1 = pypto.layer_norm %x, %g, %b eps 1.0e-6 to f32

@@ -142,8 +142,19 @@ func.func @grouped_rank(%a: tensor<?x16xbf16>, %b: tensor<16x8xbf16>, %g: tensor
 func.func @grouped_scale(%a: tensor<?x512xf8E4M3FN>, %b: tensor<2x512x32xf8E4M3FN>, %g: tensor<2xi64>,
                          %sa: tensor<?x8x2xf8E8M0FNU>, %sb: tensor<2x32x8x2xf8E8M0FNU>) {
   // CHECK: error[PTO122]: %sb is [2, 32, 8, 2], grouped_matmul needs [2, 8, 32, 2]
+  // CHECK: rule: [.., ceil(K/64), N, 2], transposed [.., N, ceil(K/64), 2]
   // CHECK: here: N = 32, K = 512, ceil(512/64) = 8: [2, 8, 32, 2]
   // CHECK: help: %sb is stored the other way round: add {scales_b_trans}
+  %0 = pypto.grouped_matmul %a, %b groups %g scales %sa, %sb
+  func.return
+}
+
+// -----
+
+func.func @grouped_scaled_type(%a: tensor<?x64xbf16>, %b: tensor<2x64x32xbf16>, %g: tensor<2xi64>,
+                               %sa: tensor<?x1x2xf8E8M0FNU>, %sb: tensor<2x1x32x2xf8E8M0FNU>) {
+  // CHECK: error[PTO111]: grouped_matmul of bf16 elements
+  // CHECK: help: leave out the scales
   %0 = pypto.grouped_matmul %a, %b groups %g scales %sa, %sb
   func.return
 }

@@ -14,7 +14,7 @@ npu.kernel @empty () () on vector {
 
 // -----
 
-// CHECK: error{{.*}}: buffer sizes must be positive, got -9223372036854775808x256
+// CHECK: error{{.*}}: buffer sizes must be positive, got ?x256
 npu.kernel @dynamic () () on vector {
   tile.alloc : !tile.buf<?x256xf32, ub>
 }
@@ -28,7 +28,7 @@ npu.kernel @element () () on vector {
 
 // -----
 
-// CHECK: buffers_errors.mlir:[[# @LINE + 2]]:37: error
+// CHECK: buffers_errors.mlir:[[# @LINE + 2]]:38: error[PTO100]: Expected `l1`, `l0a`
 npu.kernel @space () () on vector {
   tile.alloc : !tile.buf<16x256xf32, l2>
 }
@@ -65,7 +65,7 @@ npu.kernel @index () (%x: f32) on vector {
 
 // -----
 
-// CHECK: :[[# @LINE + 3]]:23: error{{.*}}: operand 0 has type !tile.buf<16x256xf32, ub>, not !tile.buf<8x256xf32, ub>
+// CHECK: :[[# @LINE + 3]]:26: error{{.*}}: operand 0 has type !tile.buf<16x256xf32, ub>, not !tile.buf<8x256xf32, ub>
 npu.kernel @type (%i) () on vector {
   %a = tile.alloc {slots = 2} : !tile.buf<16x256xf32, ub>
   %s = tile.slot %a[0] : !tile.buf<8x256xf32, ub>

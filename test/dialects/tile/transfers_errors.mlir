@@ -30,7 +30,7 @@ npu.kernel @load (%i) (%x: memref<?x512xf32, "gm">, %h: memref<16x512xbf16, "gm"
   // CHECK: tile.load: the end in dimension 0 is 17, not 0 to 16
   tile.load %h[1, 0] [16, 256] into %k
   // CHECK: tile.load: the end in dimension 0 is 513, not 0 to 512
-  tile.load %v[512] [16, 1] into %u {dims = [-1, -1]}
+  tile.load %v[512] [1, 1] into %u {dims = [-1, -1]}
   // CHECK: tile.load: offset -1 is negative
   tile.load %x[-1, 0] [16, 256] into %u
   // CHECK: tile.load: dims [0, 2] are no dimensions of a rank-2 memref

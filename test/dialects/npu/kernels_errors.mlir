@@ -1,0 +1,67 @@
+// RUN: not pyptoc %s --split-input-file --pipeline= 2>&1 | filecheck %s
+
+// CHECK: :[[# @LINE + 1]]:1: error[PTO170]: npu.kernel: the buffers stand before the scalars
+npu.kernel @order (%i) (%n: index, %a: memref<?x512xf32, "gm">) on cube {
+}
+
+// CHECK: :[[# @LINE + 1]]:1: error[PTO170]: npu.kernel: a grid of rank 1 has as many index arguments
+"npu.kernel"() <{sym_name = "rank", rank = 1 : i64, unit = #npu<unit cube>}> ({
+^bb0(%i: i32):
+}) : () -> ()
+
+// CHECK: :[[# @LINE + 1]]:1: error[PTO170]: npu.kernel: an access of rank 1 x 1 to memref<?x512xf32, "gm">
+npu.kernel @access (%i) (%a: memref<?x512xf32, "gm">) on cube accesses(read %a[%i] [1]) {
+}
+
+// -----
+
+npu.kernel @k (%i) (%a: memref<?x512xf32, "gm">, %n: index) on cube {
+}
+
+func.func private @f(%a: memref<?x512xf32, "gm">, %b: memref<4x512xf32, "gm">, %n: index, %e: !npu.events) {
+  // CHECK: :[[# @LINE + 1]]:8: error[PTO170]: npu.launch: the buffers stand before the scalars
+  %0 = npu.launch @k[4] (%n, %a)
+  // CHECK: error[PTO170]: npu.launch: grid size -4 is negative
+  %1 = npu.launch @k[-4] (%a, %n)
+  // CHECK: error[PTO170]: npu.launch: d1 is no grid index below d1 or scalar below s1
+  %2 = npu.launch @k[4] (%a, %n) after(%e[d1])
+}
+
+// -----
+
+// CHECK: :[[# @LINE + 1]]:1: note: the kernel
+npu.kernel @k (%i) (%a: memref<?x512xf32, "gm">, %n: index) on cube {
+}
+
+func.func private @g() {
+  func.return
+}
+
+func.func private @f(%a: memref<?x512xf32, "gm">, %b: memref<4x512xf32, "gm">, %n: index) {
+  // CHECK: :[[# @LINE + 1]]:8: error[PTO173]: @k has a grid of rank 1, the launch of rank 2
+  %0 = npu.launch @k[4, 4] (%a, %n)
+  // CHECK: :[[# @LINE + 1]]:8: error[PTO173]: @k takes 2 arguments, got 1
+  %1 = npu.launch @k[4] (%a)
+  // CHECK: :[[# @LINE + 1]]:8: error[PTO173]: argument 0 of @k is memref<?x512xf32, "gm">, got memref<4x512xf32, "gm">
+  %2 = npu.launch @k[4] (%b, %n)
+  // CHECK: :[[# @LINE + 1]]:8: error[PTO172]: there is no @kk
+  %3 = npu.launch @kk[4] (%b, %n)
+  // CHECK: :[[# @LINE + 1]]:8: error[PTO172]: npu.launch needs a npu.kernel, @g is a func.func
+  %4 = npu.launch @g[4] (%b, %n)
+  // CHECK: :[[# @LINE + 1]]:3: error[PTO172]: func.call needs a func.func, @k is a npu.kernel
+  func.call @k() : () -> ()
+}
+
+// CHECK: :[[# @LINE + 1]]:1: error[PTO172]: @k is defined twice
+npu.kernel @k () () on cube {
+}
+
+// -----
+
+npu.kernel @isolated () () on cube {
+}
+
+// CHECK: :[[# @LINE + 2]]:{{[0-9]+}}: error[PTO100]: the launch is of type () -> !npu.events
+func.func private @type() {
+  %0 = npu.launch @isolated[] () : () -> index
+}

@@ -1,0 +1,28 @@
+// RUN: pyptoc %s --pipeline= | filecheck %s
+// RUN: pyptoc %s --pipeline= | pyptoc - --pipeline= | filecheck %s
+// RUN: pyptoc %s --pipeline= --print-op-generic | pyptoc - --pipeline= | filecheck %s
+
+// CHECK-LABEL: func.func @memory
+func.func @memory(%g: memref<4xi64, "gm">, %n: index, %e: !npu.events) -> memref<?x8x64xf32, "gm"> {
+  // CHECK-NEXT: %a = npu.alloc[%n, 512] : memref<?x512xf32, "gm">
+  %a = npu.alloc[%n, 512] : memref<?x512xf32, "gm">
+  // CHECK-NEXT: %b = npu.alloc[4] {policy = "carried"} : memref<4xf32, "gm">
+  %b = npu.alloc[4] {policy = "carried"} : memref<4xf32, "gm">
+  // CHECK-NEXT: %c = npu.alloc[%n, %n] {policy = "slots", slots = 2} : memref<?x?xi8, "gm">
+  %c = npu.alloc[%n, %n] {slots = 2, policy = "slots"} : memref<?x?xi8, "gm">
+  // CHECK-NEXT: %r = npu.reshape %a[%n, 8, 64] : memref<?x512xf32, "gm"> -> memref<?x8x64xf32, "gm">
+  %r = npu.reshape %a[%n, 8, 64]
+  // CHECK-NEXT: %r2 = npu.reshape %b[2, 2] : memref<4xf32, "gm"> -> memref<2x2xf32, "gm">
+  %r2 = npu.reshape %b[2, 2] : memref<4xf32, "gm"> -> memref<2x2xf32, "gm">
+  // CHECK-NEXT: %v = npu.read %g[3] : memref<4xi64, "gm"> -> index
+  %v = npu.read %g[3]
+  // CHECK-NEXT: %w = npu.read %g[%n] after(%e, %e overlaps) : memref<4xi64, "gm"> -> f32
+  %w = npu.read %g[%n] after(%e, %e overlaps) : f32
+  // CHECK-NEXT: %x = npu.read %b[0] after(%e[0 : 4, *]) {tag = "x"} : memref<4xf32, "gm"> -> f32
+  %x = npu.read %b[0] after(%e[0 : 4, *]) {tag = "x"}
+  // CHECK-NEXT: %none = npu.no_events
+  %none = npu.no_events
+  // CHECK-NEXT: %all = npu.join %e, %none
+  %all = npu.join %e, %none
+  func.return %r : memref<?x8x64xf32, "gm">
+}

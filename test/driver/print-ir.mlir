@@ -1,0 +1,38 @@
+// Dumps go to standard error, in the order in which the passes run.
+// RUN: pyptoc %s --pipeline=inline,desugar --print-ir-after-all 2>&1 >%t.out | filecheck %s --check-prefix=AFTER
+// RUN: cat %t.out | filecheck %s --check-prefix=OUT
+// RUN: pyptoc %s --pipeline=inline,desugar --mlir-print-ir-after-all 2>&1 | filecheck %s --check-prefix=AFTER
+// RUN: pyptoc %s --pipeline=inline,desugar --print-ir-before=desugar 2>&1 | filecheck %s --check-prefix=BEFORE
+// RUN: pyptoc %s --pipeline=inline,desugar --print-ir-after-change 2>&1 | filecheck %s --check-prefix=CHANGE
+// RUN: pyptoc %s --pipeline=inline,desugar --print-ir-tree-dir=%t.dir
+// RUN: cat %t.dir/00_source.mlir %t.dir/01_inline.mlir %t.dir/02_desugar.mlir | filecheck %s --check-prefix=TREE
+// RUN: not pyptoc %s --pipeline=inline --print-ir-after=desugar 2>&1 | filecheck %s --check-prefix=ABSENT
+
+// AFTER: // -----// IR Dump After inline //----- //
+// AFTER-NOT: call @helper
+// AFTER: // -----// IR Dump After desugar //----- //
+
+// OUT-NOT: IR Dump
+// OUT: pypto.exp
+
+// BEFORE-NOT: After
+// BEFORE: // -----// IR Dump Before desugar //----- //
+// BEFORE-NOT: IR Dump
+
+// CHANGE: // -----// IR Dump After inline //----- //
+// CHANGE-NOT: IR Dump
+
+// TREE: call @helper
+// TREE-NOT: call @helper
+
+// ABSENT: error[PTO500]: --print-ir-after: no pass 'desugar' in the pipeline
+
+func.func private @helper(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %y = pypto.exp %x
+  func.return %y : tensor<4xf32>
+}
+
+func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %y = func.call @helper(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %y : tensor<4xf32>
+}
