@@ -31,6 +31,7 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
+from xdsl.utils.lexer import Span
 
 from pyptoc.dialects.assembly import (
     DYNAMIC,
@@ -48,6 +49,7 @@ from pyptoc.dialects.assembly import (
     segments,
     split_mixed,
 )
+from pyptoc.dialects.diagnostics import error
 from pyptoc.dialects.literals import located
 from pyptoc.dialects.memory import (
     check_box,
@@ -68,6 +70,7 @@ from pyptoc.dialects.subscripts import (
     Offsets,
     Subscripted,
     Subscripts,
+    count,
     parse_subscripts,
     print_subscripts,
 )
@@ -230,11 +233,15 @@ class LoadOp(Subscripted, IRDLOperation):
     @classmethod
     def parse(cls, parser: Parser) -> Self:
         source = parse_value(parser)
+        start = parser.pos
         subscripts = parse_subscripts(located(parser))
+        span = located(parser).span_from(start)
         attributes = parser.parse_optional_attr_dict()
         result_type: Attribute | None = None
         if parser.parse_optional_punctuation(":") is not None:
             result_type = parse_arrow(parser, source)
+        if result_type is None:
+            _check_rank(source, subscripts, span)
         op = cls.make(source, subscripts, result_type)
         op.attributes = attributes
         return op
@@ -251,15 +258,24 @@ class LoadOp(Subscripted, IRDLOperation):
     def verify_(self) -> None:
         memory, sizes = check_gm(self.source.type), self.mixed_sizes
         if len(self.static_offsets) != len(sizes):
-            raise VerifyException(
-                f"{len(sizes)} sizes for {len(self.static_offsets)} offsets"
-            )
+            raise VerifyException("has not as many sizes as offsets")
         check_box(memory.get_shape(), self.mixed_offsets, sizes)
         result = cast("TensorType[Attribute]", self.results[0].type)
         inferred = _box_type(memory, sizes, self.dropped_dims, None)
         same_shape = result.get_shape() == inferred.get_shape()
         if result.element_type != inferred.element_type or not same_shape:
             raise VerifyException(f"the result is {inferred}, not {result}")
+
+
+def _check_rank(source: SSAValue, subscripts: Subscripts, span: Span[str]) -> None:
+    """Without a written type the result follows from the memref: there must be one."""
+    if not isinstance(source.type, MemRefType):
+        error(span, "PTO131", f"subscripts of {source.type}, which is no memref")
+    rank, given = memory_type(source).get_num_dims(), len(subscripts.offsets)
+    if given != rank:
+        error(
+            span, "PTO131", f"{count(given, 'subscript')} for a memref of rank {rank}"
+        )
 
 
 def _box_type(

@@ -8,7 +8,7 @@ stop at the first and print the whole module.
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue
 from xdsl.traits import IsolatedFromAbove, NoTerminator
 from xdsl.utils.exceptions import VerifyException
@@ -20,7 +20,9 @@ from pyptoc.dialects.diagnostics import (
     Note,
     did_you_mean,
 )
+from pyptoc.dialects.npu_kernel import KernelOp, LaunchOp
 from pyptoc.dialects.parse_errors import limited
+from pyptoc.dialects.verify_flags import check_flags
 
 OPERATION, DOMINANCE, SYMBOL, LAUNCH = "PTO170", "PTO171", "PTO172", "PTO173"
 
@@ -42,8 +44,7 @@ class _Verifier:
     def __init__(self) -> None:
         self.found: list[Diagnostic] = []
         self.visible: set[SSAValue] = set()
-        self.references: list[Operation] = []
-        """Operations that name a function or a kernel."""
+        self.launches: list[LaunchOp] = []
 
     def error(self, code: str, at: Operation, message: str, *notes: Note) -> None:
         self.found.append(Diagnostic(code, message, at.location, notes=notes))
@@ -56,13 +57,15 @@ class _Verifier:
             if operand not in self.visible:
                 self._undefined(op, number, operand)
         try:
-            op.verify(verify_nested_ops=False)
+            # A module only checks its symbols, which is done better below.
+            if not isinstance(op, ModuleOp):
+                op.verify(verify_nested_ops=False)
         except CompileError as failure:
             self.found.extend(failure.diagnostics)
         except VerifyException as failure:
             self.error(OPERATION, op, f"{op.name}: {_reason(failure)}")
-        if "callee" in op.properties:
-            self.references.append(op)
+        if isinstance(op, LaunchOp):
+            self.launches.append(op)
         if op.regions:
             self._check_regions(op)
         self.visible.update(op.results)
@@ -123,49 +126,34 @@ class _Verifier:
                 note = Note("the other one", table[name].location)
                 self.error(SYMBOL, op, f"@{name} is defined twice", note)
             table.setdefault(name, op)
-        for op in self.references:
-            self._reference(op, table)
+        for launch in self.launches:
+            self._launch(launch, table)
 
-    def _reference(self, op: Operation, table: dict[str, Operation]) -> None:
-        callee = op.properties["callee"]
-        if not isinstance(callee, SymbolRefAttr):
-            return
-        name = callee.string_value()
+    def _launch(self, op: LaunchOp, table: dict[str, Operation]) -> None:
+        name = op.callee_name
         target = table.get(name)
-        wanted = {"npu.launch": "npu.kernel", "func.call": "func.func"}.get(op.name)
         if target is None:
-            same = [n for n, other in table.items() if other.name == wanted]
-            notes = [Note(hint)] if (hint := did_you_mean(name, same, "@")) else []
+            kernels = [n for n, other in table.items() if isinstance(other, KernelOp)]
+            hint = did_you_mean(name, kernels, "@")
+            notes = [Note(hint)] if hint else []
             self.error(SYMBOL, op, f"there is no @{name}", *notes)
-        elif wanted is not None and target.name != wanted:
-            message = f"{op.name} needs a {wanted}, @{name} is a {target.name}"
+        elif not isinstance(target, KernelOp):
+            message = f"{op.name} needs a {KernelOp.name}, @{name} is a {target.name}"
             self.error(SYMBOL, op, message)
-        elif op.name == "npu.launch":
-            self._launch(op, target)
-
-    def _launch(self, op: Operation, target: Operation) -> None:
-        from pyptoc.dialects.npu_kernel import KernelOp, LaunchOp
-
-        assert isinstance(op, LaunchOp)
-        assert isinstance(target, KernelOp)
-        try:
-            op.verify_against(target)
-        except VerifyException as failure:
-            note = Note("the kernel", target.location)
-            self.error(LAUNCH, op, _reason(failure), note)
+        else:
+            try:
+                op.verify_against(target)
+            except VerifyException as failure:
+                note = Note("the kernel", target.location)
+                self.error(LAUNCH, op, _reason(failure), note)
 
     # -- flags
 
     def flags(self, module: ModuleOp) -> None:
-        """Flags of each kernel; only for modules that have any."""
-        kernels = [op for op in module.ops if op.name == "npu.kernel"]
-        if not kernels:
-            return
-        from pyptoc.dialects.verify_flags import check_flags
-
-        for kernel in kernels:
-            for block in kernel.regions[0].blocks:
-                self.found.extend(check_flags(block))
+        """The flags of each kernel."""
+        for op in module.ops:
+            if isinstance(op, KernelOp):
+                self.found.extend(check_flags(op.block))
 
 
 def _symbol(op: Operation) -> str | None:

@@ -1,8 +1,203 @@
+"""
+Independent loops around a single group become grid axes of its tasks.
+
+    %r = scf.for %b = 0 to %B step 1 iter_args(%o = %o0) {
+      %x = pypto.view %a[%b, :, :]
+      %y = pypto.exp %x                              {npu.group = 0, ..}
+      %z = pypto.assemble %y into %o[%b, 0, 0]       {npu.group = 0, ..}
+      scf.yield %z
+    } {npu.parallel}
+    ->
+    the same loop with {npu.grid, npu.parallel}
+
+The pass marks the loops (`npu.grid`); the tile pass then makes one `npu.tasks` with the
+loops' indices as its first axes instead of a loop of launches. A loop stays a loop,
+with a remark, where its body holds several groups, reads data, checks something, or
+where a size of the group depends on the index in a way that has no static bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
+
+from xdsl.dialects import arith, func, scf
+from xdsl.dialects.builtin import ModuleOp, TensorType, UnitAttr
+from xdsl.ir import Operation, OpResult, SSAValue
+
+from pyptoc.dialects.context import PyptocContext
+from pyptoc.dialects.expr import Expr
+from pyptoc.dialects.pypto.scalars import DimOp, IndexOp
+from pyptoc.dialects.pypto.shape import AssembleOp, FullOp, ViewOp
 from pyptoc.passes.base import PyptocPass
+from pyptoc.passes.groups import Group, groups_in
+from pyptoc.passes.ownership import defined_in
+from pyptoc.passes.shapes import Shapes
+from pyptoc.passes.structured import iteration_dims
+from pyptoc.passes.windows import window_of
+
+GRID = "npu.grid"
+
+MOVABLE = (arith.ConstantOp, IndexOp, DimOp, ViewOp, FullOp)
+"""Ops that a body may hold besides its group: tasks compute or look through them."""
+
+
 @dataclass(frozen=True)
 class FormTasksPass(PyptocPass):
-    """Later."""
+    """Mark the loops whose indices become grid axes."""
+
     name = "form-tasks"
-    summary = "x"
-    def run(self, ctx, module): pass
+    summary: ClassVar[str] = "turn independent loops around one group into grid axes"
+
+    def run(self, ctx: PyptocContext, module: ModuleOp) -> None:
+        for function in list(module.walk()):
+            if isinstance(function, func.FuncOp):
+                for loop in outermost_parallel(function):
+                    form(ctx, loop)
+
+
+def outermost_parallel(function: func.FuncOp) -> Iterator[scf.ForOp]:
+    """The parallel loops that are in no other parallel loop."""
+    for op in list(function.walk()):
+        if is_parallel(op) and not is_parallel(op.parent_op()):
+            assert isinstance(op, scf.ForOp)
+            yield op
+
+
+def is_parallel(op: Operation | None) -> bool:
+    """Whether `op` is a loop of independent iterations."""
+    return isinstance(op, scf.ForOp) and "npu.parallel" in op.attributes
+
+
+def form(ctx: PyptocContext, loop: scf.ForOp) -> None:
+    """Mark the largest perfect nest inside `loop` that can become a grid."""
+    nest = perfect_nest(loop)
+    reason = obstacle(nest)
+    if reason is None:
+        for member in nest:
+            member.attributes[GRID] = UnitAttr()
+        return
+    ctx.remark(loop, f"the loop launches tasks in each iteration: {reason}")
+    inner = nest[1] if len(nest) > 1 else None
+    if inner is not None:
+        form(ctx, inner)
+
+
+def perfect_nest(loop: scf.ForOp) -> list[scf.ForOp]:
+    """`loop` and the parallel loops that are, one in the other, all its body does."""
+    nest = [loop]
+    while True:
+        body = [op for op in nest[-1].body.block.ops if not isinstance(op, MOVABLE)]
+        if len(body) != 2 or not is_parallel(body[0]):
+            return nest
+        inner = body[0]
+        assert isinstance(inner, scf.ForOp)
+        nest.append(inner)
+
+
+def obstacle(nest: list[scf.ForOp]) -> str | None:
+    """Why the nest cannot become a grid; None if it can."""
+    groups = groups_in(nest[-1].body.block)
+    if len(groups) != 1:
+        return f"its body holds {len(groups)} groups"
+    group = groups[0]
+    members = set(group.ops)
+    for op in nest[-1].body.block.ops:
+        if op not in members and not isinstance(op, (*MOVABLE, scf.YieldOp)):
+            return f"its body holds '{op.name}'"
+    return (
+        carried_obstacle(nest, group)
+        or bound_obstacle(nest)
+        or operand_obstacle(nest[0], group)
+    )
+
+
+def carried_obstacle(nest: list[scf.ForOp], group: Group) -> str | None:
+    """Everything carried must be assembled into by the group, once, and handed on."""
+    for depth, loop in enumerate(nest):
+        end = loop.body.block.ops.last
+        assert end is not None
+        for argument, value in zip(loop.body.block.args[1:], end.operands, strict=True):
+            assert isinstance(value, OpResult)
+            if depth + 1 < len(nest):
+                inner = nest[depth + 1]
+                good = value.op is inner and inner.iter_args[value.index] is argument
+            else:
+                good = isinstance(value.op, AssembleOp) and value.op.dest is argument
+            if not good or not argument.has_one_use():
+                return "it carries more than its destinations"
+    outputs = group.outputs
+    if any(not isinstance(output.owner, AssembleOp) for output in outputs):
+        return "a value of the group is used outside of it"
+    return None
+
+
+def bound_obstacle(nest: list[scf.ForOp]) -> str | None:
+    """The bounds of all loops must be known before the first one starts."""
+    outer = nest[0]
+    for loop in nest:
+        for bound in (loop.lb, loop.ub, loop.step):
+            if defined_in(bound, outer) and not is_constant(bound):
+                return "a bound depends on an outer index"
+    return None
+
+
+def operand_obstacle(outer: scf.ForOp, group: Group) -> str | None:
+    """Tensors must lie outside, scalars be known, sizes be bounded."""
+    shapes = Shapes()
+    for op in group.ops:
+        for value in op.operands:
+            if isinstance(value.type, TensorType):
+                if is_made_inside(value, outer, group, shapes):
+                    return "a tensor of the body is no window of an outer one"
+            elif defined_in(value, outer) and not is_offset(value, op):
+                return "a scalar operand is computed in the body"
+        for dim in iteration_dims(op, shapes):
+            if mentions(dim, outer) and static_bound(dim) is None:
+                return "a size depends on the index and has no static bound"
+    return None
+
+
+def is_made_inside(
+    value: SSAValue, outer: scf.ForOp, group: Group, shapes: Shapes
+) -> bool:
+    """Whether a tensor operand is neither the group's own nor a window from outside."""
+    if isinstance(value, OpResult) and value.op in set(group.ops):
+        return False
+    if isinstance(value, OpResult) and isinstance(value.op, FullOp):
+        return False
+    base = window_of(value, shapes).base
+    destination = any(isinstance(op, AssembleOp) and op.dest is value for op in group.ops)
+    return defined_in(base, outer) and not destination
+
+
+def is_offset(value: SSAValue, op: Operation) -> bool:
+    """Whether `value` only says where an assemble goes."""
+    return isinstance(op, AssembleOp) and value in op.offsets
+
+
+def is_constant(value: SSAValue) -> bool:
+    """Whether `value` is an `arith.constant`."""
+    return isinstance(value.owner, arith.ConstantOp)
+
+
+def mentions(expr: Expr, loop: scf.ForOp) -> bool:
+    """Whether a symbol of `expr` is defined inside `loop`."""
+    return any(
+        isinstance(key, SSAValue) and defined_in(key, loop) for key in expr.symbols()
+    )
+
+
+def static_bound(expr: Expr) -> int | None:
+    """A constant that `expr` never exceeds, read off a `min`; None if there is none."""
+    if expr.is_const:
+        return expr.value
+    from pyptoc.dialects.expr_core import Call
+
+    if len(expr.terms) != 1 or expr.constant:
+        return None
+    ((atom, factor),) = expr.terms.items()
+    if factor != 1 or not isinstance(atom, Call) or atom.op != "min":
+        return None
+    return min((a.value for a in atom.args if a.is_const), default=None)

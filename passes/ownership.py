@@ -75,7 +75,7 @@ class Ownership:
 
     def may_overwrite(self, value: SSAValue, user: Operation) -> bool:
         """Whether `user` may write into the buffer of `value` in place."""
-        if any(use.operation is not user for use in later_uses(value, user)):
+        if not is_last_user(value, user):
             return False
         match value:
             case OpResult(op=ViewOp()):
@@ -83,21 +83,23 @@ class Ownership:
             case OpResult(op=ReshapeOp() as op):
                 return self.may_overwrite(op.source, op)
             case OpResult(op=scf.ForOp() as op):
-                return self._loop_owns(op, value.index)
+                return self.may_overwrite(op.iter_args[value.index], op)
+            case OpResult(op=scf.IfOp() as op):
+                return all(
+                    self.may_overwrite(end.operands[value.index], end)
+                    for end in branch_ends(op)
+                )
             case OpResult():
                 return True
             case BlockArgument() if is_argument(value, self.function):
                 return self._updated_in_place(value)
             case BlockArgument():
                 loop = value.block.parent_op()
-                return isinstance(loop, scf.ForOp) and self._loop_owns(
-                    loop, value.index - 1
+                return isinstance(loop, scf.ForOp) and self.may_overwrite(
+                    loop.iter_args[value.index - 1], loop
                 )
             case _:
                 return False
-
-    def _loop_owns(self, loop: scf.ForOp, index: int) -> bool:
-        return self.may_overwrite(loop.iter_args[index], loop)
 
     def _updated_in_place(self, argument: BlockArgument) -> bool:
         name = attribute_name(self.function.arg_attrs, argument.index)
@@ -108,13 +110,14 @@ class Ownership:
         )
 
     def _own_yield(self, op: scf.YieldOp) -> None:
-        loop = op.parent_op()
+        parent = op.parent_op()
         for index, value in enumerate(op.operands):
             if not isinstance(value.type, TensorType):
                 continue
-            outside = root_of(value)
-            inner = isinstance(loop, scf.ForOp) and defined_in(outside, loop)
-            if is_view(value) or not inner:
+            outer = isinstance(parent, scf.ForOp) and not defined_in(
+                root_of(value), parent
+            )
+            if is_view(value) or outer:
                 self._copy_operand(op, index)
 
     def _own_results(self, op: func.ReturnOp) -> None:
@@ -171,14 +174,60 @@ def defined_in(value: SSAValue, op: Operation) -> bool:
     return False
 
 
-def later_uses(value: SSAValue, user: Operation):
-    """The uses of `value` that are not over when `user` runs."""
-    block = user.parent
-    order = {op: i for i, op in enumerate(block.ops)} if block is not None else {}
-    here = order.get(user, -1)
-    for use in value.uses:
-        ancestor: Operation | None = use.operation
-        while ancestor is not None and ancestor.parent is not block:
-            ancestor = ancestor.parent_op()
-        if ancestor is None or order[ancestor] >= here:
-            yield use
+def branch_ends(op: scf.IfOp) -> list[Operation]:
+    """The yields of both branches."""
+    ends = [block.ops.last for region in op.regions for block in region.blocks]
+    return [end for end in ends if end is not None]
+
+
+def is_last_user(value: SSAValue, user: Operation) -> bool:
+    """Whether every other use of `value` is over, for good, when `user` runs."""
+    owner = value.owner
+    home = owner if isinstance(owner, Block) else owner.parent
+    assert home is not None
+    parent = user.parent_op()
+    while parent is not None and user.parent is not home:
+        if isinstance(parent, scf.ForOp) and is_inside(parent, home):
+            return False
+        parent = parent.parent_op()
+    return all(
+        use.operation is user or is_over(use.operation, user, home)
+        for use in value.uses
+    )
+
+
+def is_inside(op: Operation, home: Block) -> bool:
+    """Whether `op` is in `home` or nested in an op of it."""
+    return ancestor_in(op, home) is not None
+
+
+def is_over(other: Operation, user: Operation, home: Block) -> bool:
+    """Whether `other`, in or under `home`, is done or cannot run when `user` does."""
+    first, second = ancestor_in(other, home), ancestor_in(user, home)
+    assert first is not None and second is not None
+    while first is second:
+        if first in (other, user):
+            return False
+        regions = [index_of_region(op, first) for op in (other, user)]
+        if regions[0] != regions[1]:
+            return True
+        home = first.regions[regions[0]].block
+        first, second = ancestor_in(other, home), ancestor_in(user, home)
+        assert first is not None and second is not None
+    return home.get_operation_index(first) < home.get_operation_index(second)
+
+
+def ancestor_in(op: Operation, block: Block) -> Operation | None:
+    """The op of `block` that is `op` or holds it."""
+    found: Operation | None = op
+    while found is not None and found.parent is not block:
+        found = found.parent_op()
+    return found
+
+
+def index_of_region(op: Operation, parent: Operation) -> int:
+    """Which region of `parent` holds `op`."""
+    for index, region in enumerate(parent.regions):
+        if any(ancestor_in(op, block) is not None for block in region.blocks):
+            return index
+    raise ValueError("not inside")

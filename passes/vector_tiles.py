@@ -107,24 +107,37 @@ class VectorChooser:
         return self.peak(rows, columns, phased=phased) <= capacity * FILL
 
     def peak(self, rows: int, columns: int, *, phased: bool) -> int:
-        """Bytes live at once in the worst place; loads in loops count twice."""
+        """
+        Bytes live at once in the worst place.
+
+        In phases, what a loop loads or stores has two slots that live as long as the
+        loop, and row values stay for later phases; all of them are taken together.
+        """
         ops = self.group.ops
         last = {v: i for i, op in enumerate(ops) for v in tensor_operands(op)}
+        moved = self._moved() if phased else set[SSAValue]()
+        kept = sum(2 * self._bytes(value, rows, columns) for value in moved)
+        kept += sum(self._accumulator(op, rows) for op in ops if phased)
         live: dict[SSAValue, int] = {}
-        kept = worst = 0
+        worst = kept
         for index, op in enumerate(ops):
             for value in (*tensor_operands(op), *_results(op)):
-                if value not in live:
-                    size = self._bytes(value, rows, columns)
-                    produced = value in op.results
-                    live[value] = size if produced or not phased else 2 * size
-            kept += self._accumulator(op, rows) if phased else 0
+                if value not in live and value not in moved:
+                    live[value] = self._bytes(value, rows, columns)
             worst = max(worst, kept + sum(live.values()))
             for value in list(live):
                 if last.get(value, index) <= index:
-                    kept += live.pop(value) if phased and self._is_row(value) else 0
-                    live.pop(value, None)
+                    size = live.pop(value)
+                    kept += size if phased and self._is_row(value) else 0
         return worst
+
+    def _moved(self) -> set[SSAValue]:
+        """The values that tasks load or store."""
+        ops = self.group.ops
+        made = {value for op in ops for value in _results(op)}
+        loaded = {value for op in ops for value in tensor_operands(op)} - made
+        stored = {op.source for op in ops if isinstance(op, AssembleOp)}
+        return loaded | stored | (made & set(self.group.outputs))
 
     def _accumulator(self, op: Operation, rows: int) -> int:
         if not is_reduction(op):

@@ -139,7 +139,7 @@ class WaitDeriver:
             return []
         parallel = "npu.parallel" in loop.attributes
         build = Builder.before(loop)
-        start = build.value(NoEventsOp.create(result_types=[EVENTS]))
+        start = build.value(NoEventsOp.make())
         loop = self._renew(loop, with_carried(loop, start))
         carried = loop.body.block.args[-1]
         inner = copy_of(state)
@@ -169,7 +169,9 @@ class WaitDeriver:
             launched = self._block(block, copy_of(state))
             end = block.ops.last
             assert end is not None
-            joined = Builder.before(end).value(JoinOp.make(launched))
+            build = Builder.before(end)
+            every = JoinOp.make(launched) if launched else NoEventsOp.make()
+            joined = build.value(every)
             end.operands = [*end.operands, joined]
         result = op.results[-1]
         for root, writes in touched.items():

@@ -106,11 +106,8 @@ class Groups:
         self.of: dict[Operation, Group] = {}
         self.steps: dict[Block, str] = {}
         """The list of steps of each loop that is one group."""
-        if not to.core.fuse or to.core.pipes is not None:
-            return
-        for op in to.kernel.body.walk():
-            if op.name in _MATMULS and (group := _group(op)) is not None:
-                self.of.update(dict.fromkeys(group.whole(), group))
+        if to.core.fuse and to.core.pipes is None:
+            self.of = find_groups(to.kernel)
 
     def belongs_to_group(self, op: Operation) -> bool:
         """Write a group's matmul; its moves are left out. False: no group."""
@@ -201,35 +198,49 @@ class Groups:
         return f"{sources}, {self.to.ref(group.matmul.dest)}"
 
 
+def find_groups(kernel: Operation) -> dict[Operation, Group]:
+    """Every operation that belongs to a group, with its group."""
+    groups: dict[Operation, Group] = {}
+    for op in kernel.walk():
+        if op.name in _MATMULS and (group := _group(op)) is not None:
+            groups.update(dict.fromkeys(group.whole(), group))
+    # Where one use of an L0 allocation needs real moves, all its uses do.
+    changed = True
+    while changed:
+        changed = False
+        for group in set(groups.values()):
+            if any(not _feeds_only(move, groups) for move in group.moves):
+                for op in group.whole():
+                    del groups[op]
+                changed = True
+    return groups
+
+
 def _group(matmul: Operation) -> Group | None:
-    """The group of a matmul, if its L0 buffers serve nothing else."""
+    """The moves of a matmul's operands right before it, if it has that form."""
     op = cast(Any, matmul)
-    moves: list[MoveOp] = []
-    for source in op.sources:
-        move = _only_move(source, matmul)
-        if move is None or move.parent is not matmul.parent:
-            return None
-        moves.append(move)
-    m, n, k = op.extents
-    if not (_moves(moves[0], m, k) and _moves(moves[1], k, n)):
-        return None
-    if any(move.is_transposed for move in moves[2:]):
-        return None
-    # In between, nothing may change L1.
-    waiting = set(moves)
+    found: dict[SSAValue, MoveOp] = {}
+    sources = op.sources
     current = matmul.prev_op
-    while waiting:
-        if current is None:
-            return None
-        if current in waiting:
-            waiting.remove(cast(MoveOp, current))
+    # In between, nothing may change L1.
+    while current is not None and len(found) < len(sources):
+        if isinstance(current, MoveOp):
+            if current.dest not in sources or current.dest in found:
+                return None
+            found[current.dest] = current
         elif current.regions or (
             isinstance(current, Instruction)
             and not isinstance(current, FlagOp | BarrierOp)
         ):
             return None
         current = current.prev_op
-    return Group(op, tuple(moves))
+    if len(found) < len(sources):
+        return None
+    moves = tuple(found[source] for source in sources)
+    m, n, k = op.extents
+    exact = _moves(moves[0], m, k) and _moves(moves[1], k, n)
+    plain_scales = not any(move.is_transposed for move in moves[2:])
+    return Group(op, moves) if exact and plain_scales else None
 
 
 def _moves(move: MoveOp, rows: Value, columns: Value) -> bool:
@@ -238,23 +249,17 @@ def _moves(move: MoveOp, rows: Value, columns: Value) -> bool:
     return given == [rows, columns]
 
 
-def _only_move(buffer: SSAValue, matmul: Operation) -> MoveOp | None:
-    """The one move into an L0 allocation that only `matmul` reads."""
-    found: MoveOp | None = None
-    values = [allocation_of(buffer).results[0]]
+def _feeds_only(move: MoveOp, groups: dict[Operation, Group]) -> bool:
+    """Whether only groups use the move's L0 allocation (or matmuls of K = 0)."""
+    values = [allocation_of(move.dest).results[0]]
     while values:
         for use in values.pop().uses:
             user = use.operation
             if isinstance(user, SlotOp):
                 values.append(user.results[0])
-            elif isinstance(user, MoveOp) and found is None:
-                found = user
-            elif user is not matmul:
-                return None
-    same_slot = found is not None and _slot_of(found.dest) == _slot_of(buffer)
-    return found if same_slot else None
-
-
-def _slot_of(buffer: SSAValue) -> object:
-    owner = buffer.owner
-    return owner.slot if isinstance(owner, SlotOp) else None
+            elif user not in groups:
+                is_matmul = user.name in _MATMULS
+                reads_nothing = is_matmul and cast(Any, user).extents[2] == 0
+                if not reads_nothing:
+                    return False
+    return True

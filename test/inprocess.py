@@ -5,7 +5,7 @@ A process costs 0.3 s, mostly Python's start and the definition of the dialects;
 `pyptoc.main` costs milliseconds. The same lines run as real processes with
 `lit --param mode=process test`, which finds what a shared process hides.
 
-Understood here: `pyptoc`, `filecheck`, `not`, `cat`, `|`, `2>&1`, `> file`, `2> file`,
+Understood here: `pyptoc`, `filecheck`, `not`, `|`, `2>&1`, `> file`, `2> file`,
 `< file`, `%s`, `%S`, `%t`, `%T`, `%%`, and lines continued with a backslash. A line
 with any other shell feature runs in bash.
 """
@@ -139,13 +139,7 @@ def _filecheck(argv: list[str]) -> int:
     return Matcher.from_opts(parse_argv_options(["filecheck", *argv])).run()
 
 
-def _cat(argv: list[str]) -> int:
-    for name in argv:
-        sys.stdout.write(Path(name).read_text())
-    return 0
-
-
-_PROGRAMS = {"pyptoc": _pyptoc, "filecheck": _filecheck, "cat": _cat}
+_PROGRAMS = {"pyptoc": _pyptoc, "filecheck": _filecheck}
 
 
 def _call(argv: list[str]) -> int:

@@ -187,6 +187,8 @@ def test_transpose_expand_concat():
     with pytest.raises(CompileError, match="PTO113"):
         infer_shape.expand(site, tensor("2x", "f32"), [4])
     with pytest.raises(CompileError, match="PTO139"):
+        infer_shape.expand(site, tensor("1x1x", "f32"), [4])
+    with pytest.raises(CompileError, match="PTO139"):
         infer_shape.concat(site, [tensor("2x3x", "f32"), tensor("2x4x", "f32")], 0)
 
 

@@ -6,7 +6,7 @@
 // RUN: pyptoc %s --pipeline= --print-op-generic | pyptoc - --pipeline= | filecheck %s --check-prefix=FULL
 // RUN: pyptoc %s --pipeline= --print-debuginfo | filecheck %s --check-prefix=PLACES
 // RUN: pyptoc - --pipeline= -o %t.mlir < %s
-// RUN: cat %t.mlir | filecheck %s --check-prefix=FULL
+// RUN: filecheck %s --input-file=%t.mlir --check-prefix=FULL
 
 // FULL: %[[Y:.*]] = pypto.mul %x, 2.0 : tensor<4xf32> -> tensor<4xf32>
 // SHORT: = pypto.mul %x, 2.0{{$}}

@@ -1,11 +1,13 @@
 // Dumps go to standard error, in the order in which the passes run.
 // RUN: pyptoc %s --pipeline=inline,desugar --print-ir-after-all 2>&1 >%t.out | filecheck %s --check-prefix=AFTER
-// RUN: cat %t.out | filecheck %s --check-prefix=OUT
+// RUN: filecheck %s --input-file=%t.out --check-prefix=OUT
 // RUN: pyptoc %s --pipeline=inline,desugar --mlir-print-ir-after-all 2>&1 | filecheck %s --check-prefix=AFTER
 // RUN: pyptoc %s --pipeline=inline,desugar --print-ir-before=desugar 2>&1 | filecheck %s --check-prefix=BEFORE
 // RUN: pyptoc %s --pipeline=inline,desugar --print-ir-after-change 2>&1 | filecheck %s --check-prefix=CHANGE
 // RUN: pyptoc %s --pipeline=inline,desugar --print-ir-tree-dir=%t.dir
-// RUN: cat %t.dir/00_source.mlir %t.dir/01_inline.mlir %t.dir/02_desugar.mlir | filecheck %s --check-prefix=TREE
+// RUN: filecheck %s --input-file=%t.dir/00_source.mlir --check-prefix=TREE0
+// RUN: filecheck %s --input-file=%t.dir/01_inline.mlir --check-prefix=TREE1
+// RUN: filecheck %s --input-file=%t.dir/02_desugar.mlir --check-prefix=TREE1
 // RUN: not pyptoc %s --pipeline=inline --print-ir-after=desugar 2>&1 | filecheck %s --check-prefix=ABSENT
 
 // AFTER: // -----// IR Dump After inline //----- //
@@ -22,8 +24,9 @@
 // CHANGE: // -----// IR Dump After inline //----- //
 // CHANGE-NOT: IR Dump
 
-// TREE: call @helper
-// TREE-NOT: call @helper
+// TREE0: call @helper
+// TREE1: func.func @f
+// TREE1-NOT: call @helper
 
 // ABSENT: error[PTO500]: --print-ir-after: no pass 'desugar' in the pipeline
 

@@ -1,6 +1,6 @@
 // A bad module does not hide the next one, and keeps its line numbers.
 // RUN: not pyptoc %s --pipeline= --split-input-file 2>%t.err | filecheck %s
-// RUN: cat %t.err | filecheck %s --check-prefix=ERROR
+// RUN: filecheck %s --input-file=%t.err --check-prefix=ERROR
 // RUN: pyptoc %s --pipeline= --split-input-file --verify-diagnostics
 
 // CHECK: func.func @first

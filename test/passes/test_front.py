@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from front_programs import GIVEN, PROGRAMS
+from front_programs import GROUPED, NOT_LOWERED, PROGRAMS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -86,7 +86,9 @@ def bits(results: dict[str, NDArray[Any]]) -> dict[str, tuple[Any, bytes]]:
     found: dict[str, tuple[Any, bytes]] = {}
     for name, array in results.items():
         wide = array.astype(np.float64) if array.dtype.kind not in "iub" else array
-        wide = np.where(np.isnan(wide), np.nan, wide) if wide.dtype.kind == "f" else wide
+        wide = (
+            np.where(np.isnan(wide), np.nan, wide) if wide.dtype.kind == "f" else wide
+        )
         found[name] = ((array.shape, array.dtype), np.ascontiguousarray(wide).tobytes())
     return found
 
@@ -95,13 +97,17 @@ def check(name: str, sizes: dict[str, int], seed: int, machine: str) -> None:
     """Run `name` before the passes and after each one."""
     context = make_context(load_machine(machine))
     module = parse(PROGRAMS[name], context)
-    inputs = random_inputs(module, sizes, np.random.default_rng(seed))
-    if name in GIVEN:
-        inputs["g"] = np.array(GIVEN[name], inputs["g"].dtype)
+    draw = np.random.default_rng(seed)
+    inputs = random_inputs(module, sizes, draw)
+    if name in GROUPED:
+        ends = np.sort(draw.integers(0, sizes["M"], 3, endpoint=True))
+        ends[-1] = sizes["M"]
+        groups = ends if name.endswith("ends") else np.diff(ends, prepend=0)
+        inputs["g"] = groups.astype(inputs["g"].dtype)
     if name == "arith":
         inputs["x"][1] = inputs["x"][1] or 3
     want = bits(interpret(module, inputs))
-    for pass_name in FRONT:
+    for pass_name in FRONT[: -1 if name in NOT_LOWERED else None]:
         pass_class(pass_name)().apply(context, module)
         module.verify()
         assert bits(interpret(module, inputs)) == want, f"{name} after {pass_name}"
@@ -120,3 +126,14 @@ def test_same_bits(name: str, machine: str) -> None:
     if needs_mx(name) and machine == "ascend910b":
         pytest.skip("no f8 on this machine: test_support")
     check(name, {"M": 5, "N": 12}, seed=1, machine=machine)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.sampled_from(sorted(PROGRAMS)),
+    st.integers(0, 6),
+    st.integers(0, 9),
+    st.integers(0, 1000),
+)
+def test_same_bits_of_any_size(name: str, m: int, n: int, seed: int) -> None:
+    check(name, {"M": m, "N": n}, seed, "ascend950")

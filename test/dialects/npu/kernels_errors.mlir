@@ -19,17 +19,17 @@ npu.kernel @k (%i) (%a: memref<?x512xf32, "gm">, %n: index) on cube {
 }
 
 func.func private @f(%a: memref<?x512xf32, "gm">, %b: memref<4x512xf32, "gm">, %n: index, %e: !npu.events) {
-  // CHECK: :[[# @LINE + 1]]:8: error[PTO170]: npu.launch: the buffers stand before the scalars
+  // CHECK: :[[# @LINE + 1]]:3: error[PTO170]: npu.launch: the buffers stand before the scalars
   %0 = npu.launch @k[4] (%n, %a)
   // CHECK: error[PTO170]: npu.launch: grid size -4 is negative
   %1 = npu.launch @k[-4] (%a, %n)
   // CHECK: error[PTO170]: npu.launch: d1 is no grid index below d1 or scalar below s1
-  %2 = npu.launch @k[4] (%a, %n) after(%e[d1])
+  %2 = "npu.launch"(%a, %n, %e) <{callee = @k, static_grid = array<i64: 4>, selectors = [#npu.select<[d1]>], operandSegmentSizes = array<i32: 0, 2, 1>}> : (memref<?x512xf32, "gm">, index, !npu.events) -> !npu.events
+  func.return
 }
 
 // -----
 
-// CHECK: :[[# @LINE + 1]]:1: note: the kernel
 npu.kernel @k (%i) (%a: memref<?x512xf32, "gm">, %n: index) on cube {
 }
 
@@ -38,23 +38,20 @@ func.func private @g() {
 }
 
 func.func private @f(%a: memref<?x512xf32, "gm">, %b: memref<4x512xf32, "gm">, %n: index) {
-  // CHECK: :[[# @LINE + 1]]:8: error[PTO173]: @k has a grid of rank 1, the launch of rank 2
+  // CHECK: :[[# @LINE + 1]]:3: error[PTO173]: @k has a grid of rank 1, the launch of rank 2
+  // CHECK: note: the kernel ({{.*}}kernels_errors.mlir:33:1)
   %0 = npu.launch @k[4, 4] (%a, %n)
-  // CHECK: :[[# @LINE + 1]]:8: error[PTO173]: @k takes 2 arguments, got 1
+  // CHECK: :[[# @LINE + 1]]:3: error[PTO173]: @k takes 2 arguments, got 1
   %1 = npu.launch @k[4] (%a)
-  // CHECK: :[[# @LINE + 1]]:8: error[PTO173]: argument 0 of @k is memref<?x512xf32, "gm">, got memref<4x512xf32, "gm">
+  // CHECK: :[[# @LINE + 1]]:3: error[PTO173]: argument 0 of @k is memref<?x512xf32, "gm">, got memref<4x512xf32, "gm">
   %2 = npu.launch @k[4] (%b, %n)
-  // CHECK: :[[# @LINE + 1]]:8: error[PTO172]: there is no @kk
+  // CHECK: :[[# @LINE + 1]]:3: error[PTO172]: there is no @kk
   %3 = npu.launch @kk[4] (%b, %n)
-  // CHECK: :[[# @LINE + 1]]:8: error[PTO172]: npu.launch needs a npu.kernel, @g is a func.func
+  // CHECK: :[[# @LINE + 1]]:3: error[PTO172]: npu.launch needs a npu.kernel, @g is a func.func
   %4 = npu.launch @g[4] (%b, %n)
-  // CHECK: :[[# @LINE + 1]]:3: error[PTO172]: func.call needs a func.func, @k is a npu.kernel
-  func.call @k() : () -> ()
+  func.return
 }
 
-// CHECK: :[[# @LINE + 1]]:1: error[PTO172]: @k is defined twice
-npu.kernel @k () () on cube {
-}
 
 // -----
 
@@ -64,4 +61,24 @@ npu.kernel @isolated () () on cube {
 // CHECK: :[[# @LINE + 2]]:{{[0-9]+}}: error[PTO100]: the launch is of type () -> !npu.events
 func.func private @type() {
   %0 = npu.launch @isolated[] () : () -> index
+}
+
+// -----
+
+npu.kernel @k () () on cube {
+}
+
+func.func private @call() {
+  // CHECK: :[[# @LINE + 1]]:3: error[PTO170]: func.call: '@k' does not reference a valid function
+  func.call @k() : () -> ()
+  func.return
+}
+
+// -----
+
+npu.kernel @k () () on cube {
+}
+
+// CHECK: :[[# @LINE + 1]]:1: error[PTO172]: @k is defined twice
+npu.kernel @k () () on cube {
 }

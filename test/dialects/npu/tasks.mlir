@@ -24,7 +24,7 @@ func.func @memory_form(%a: memref<?x512xf32, "gm">, %y: memref<?x512xf32, "gm">,
   // CHECK-NEXT: %t0 = npu.tasks () in () buffers(%a : memref<?x512xf32, "gm">) accesses(read %a[0, 0] [1, 512]) on vector {
   %t0 = npu.tasks () in () buffers(%a) accesses(read %a[0, 0] [1, 512]) on vector {
   }
-  // CHECK: npu.tasks (%i, %j) in (%n, 2) buffers(%a, %y : memref<?x512xf32, "gm">, memref<?x512xf32, "gm">) scalars(%n : index) after(%t0, %p overlaps, %t0[4 * %i : 4 * %i + 4, *, %j]) accesses(read %a[16 * %i + %n, 0] [min(%n, 16), 512], write %y[%i, %j] [1, 1] inexact) on mixed {tag = "x"} {
+  // CHECK: npu.tasks (%i, %j) in (%n, 2) buffers(%a, %y : memref<?x512xf32, "gm">, memref<?x512xf32, "gm">) scalars(%n : index) after(%t0, %p overlaps, %t0[4 * %i : 4 * %i + 4, *, %j]) accesses(read %a[%n + 16 * %i, 0] [min(%n, 16), 512], write %y[%i, %j] [1, 1] inexact) on mixed {tag = "x"} {
   %t = npu.tasks (%i, %j) in (%n, 2) buffers(%a, %y : memref<?x512xf32, "gm">, memref<?x512xf32, "gm">) scalars(%n : index)
       after(%t0, %p overlaps, %t0[4 * %i : 4 * %i + 4, *, %j])
       accesses(read %a[%n + 16 * %i, 0] [min(16, %n), 512], write %y[%i, %j] [1, 1] inexact) on mixed {tag = "x"} {

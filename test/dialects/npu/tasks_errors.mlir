@@ -1,7 +1,7 @@
 // RUN: not pyptoc %s --split-input-file --pipeline= 2>&1 | filecheck %s
 
 func.func private @tasks(%z0: tensor<4x512xf32>, %a: memref<?x512xf32, "gm">, %n: index, %e: !npu.events) {
-  // CHECK: :[[# @LINE + 1]]:8: error[PTO170]: npu.tasks: buffers, waits and accesses belong to the memory form, which has no destinations
+  // CHECK: :[[# @LINE + 1]]:3: error[PTO170]: npu.tasks: buffers, waits and accesses belong to the memory form, which has no destinations
   %r = npu.tasks (%i) in (4) outs(%o = %z0) buffers(%a) on vector {
   }
   // CHECK: npu.tasks: seq axis 1 of a grid of rank 1
@@ -43,8 +43,10 @@ func.func private @tasks(%z0: tensor<4x512xf32>, %a: memref<?x512xf32, "gm">, %n
   %z = npu.tasks (%i) in (4) buffers(%a) accesses(read %a[0] [1, 1]) on vector {
   }
   // CHECK: npu.tasks: s0 is no grid index below d1 or scalar below s0
-  %q = npu.tasks (%i) in (4) buffers(%a) accesses(read %a[s0, 0] [1, 1]) on vector {
-  }
+  %q = "npu.tasks"(%a) <{static_grid = array<i64: 4>, unit = #npu<unit cube>, accesses = [#npu.access<read, buffer = 0, [s0, 0] [1, 1], exact>], operandSegmentSizes = array<i32: 0, 0, 1, 0, 0>}> ({
+  ^bb0(%i: index):
+  }) : (memref<?x512xf32, "gm">) -> !npu.events
+  func.return
 }
 
 // -----
@@ -97,12 +99,16 @@ func.func private @boxes(%z0: tensor<4x512xf32>, %t: tensor<4x256xf32>, %h: tens
     %l3 = npu.load %a[%n, :] : tensor<511xf32>
     // CHECK: npu.load: the result is tensor<512xf32>, not tensor<512xbf16>
     %l4 = npu.load %a[%n, :] : tensor<512xbf16>
+    // CHECK: npu.load: takes 2 offsets, got 1
+    %l5 = npu.load %a[0] : tensor<f32>
   }
+  func.return
 }
 
 // -----
 
-// CHECK: :[[# @LINE + 2]]:{{[0-9]+}}: error
+// CHECK: :[[# @LINE + 2]]:19: error[PTO131]: 1 subscript for a memref of rank 2
 func.func private @rank(%a: memref<?x512xf32, "gm">) {
   %l = npu.load %a[0]
+  func.return
 }
