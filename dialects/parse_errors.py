@@ -21,7 +21,11 @@ _BARE_POINT = re.compile(r"(?<![\w.)\]])\.\d+([eE][+-]?\d+)?")
 _TOKEN = re.compile(r"[%#@!]?[\w.$]+|\S")
 _QUOTED = re.compile(r"^undefined symbol alias '(.+)'|^'(.+)' is not registered")
 _KNOWN = {"Could not parse entire input!": "an operation is expected here"}
+_RESULTS = re.compile(r"Operation has (\d+) results, but was given (\d+) to bind")
+_EXPECTED = re.compile(r"Expected ('.+?')|('.+?') expected$")
 _CLEARER = {
+    "type expected": "a type is expected here",
+    "attribute expected": "an attribute is expected here",
     "operand expected": "a value such as %x is expected here",
     "Expected region!": "a body { ... } is expected here",
 }
@@ -54,6 +58,11 @@ def diagnose(error: ParseError) -> Diagnostic:
         return _lexical(error, Span(start, start + length, Input(text, source.name)))
     message = error.msg.splitlines()[0] if error.msg else "cannot be parsed"
     known = _KNOWN.get(message)
+    if (counts := _RESULTS.match(message)) is not None:
+        results, names = int(counts[1]), int(counts[2])
+        plural = "" if results == 1 else "s"
+        known = f"{results} result{plural}, but {names} before the ="
+    message = _clearer(message)
     if known is None and (end := end_before(text, start)) is not None:
         # What is missing belongs at the end of the line before.
         start, length = end - 1, 1
@@ -67,8 +76,16 @@ def diagnose(error: ParseError) -> Diagnostic:
         token = _TOKEN.match(text, start)
         length = len(token.group()) if token else 1
     place = location_of(Span(start, start + length, Input(text, source.name)))
-    message = known or _CLEARER.get(message, message)
-    return Diagnostic("PTO100", message, place, max(length, 1))
+    return Diagnostic("PTO100", known or message, place, max(length, 1))
+
+
+def _clearer(message: str) -> str:
+    """xDSL's message in our words: what is expected, in lower case."""
+    if message in _CLEARER:
+        return _CLEARER[message]
+    if (found := _EXPECTED.match(message)) is not None:
+        return f"{found[1] or found[2]} is expected here"
+    return message
 
 
 def end_before(text: str, position: int) -> int | None:

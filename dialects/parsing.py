@@ -183,8 +183,8 @@ class LocParser(Parser):
             error(
                 operand.span,
                 "PTO103",
-                f"{operand.span.text} has {len(values)} values, counted from 0: "
-                f"#{operand.index} is not one of them",
+                f"{operand.span.text} has no #{operand.index}",
+                rule=f"it has #0 to #{len(values) - 1}",
             )
         return values[operand.index]
 
@@ -290,7 +290,7 @@ class LocParser(Parser):
             found = failure.diagnostics
         except VerifyException as failure:
             place = self.location_at(start.start)
-            found = (Diagnostic("PTO199", str(failure).splitlines()[0], place),)
+            found = (Diagnostic("PTO170", str(failure).splitlines()[0], place),)
         self.errors.extend(found)
         del self._parser_state.dialect_stack[depth:]
         return self._recover(start.start)

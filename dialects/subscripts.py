@@ -266,7 +266,7 @@ def _raise_arithmetic(parser: LocParser, start: int) -> None:
         span,
         "PTO133",
         "subscripts hold no arithmetic",
-        help=f"compute it first: %o = pypto.index {written.partition('+:')[0]}",
+        help=f"compute it first: %o = pypto.index {written.partition('+:')[0].strip()}",
     )
 
 

@@ -26,6 +26,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from pyptoc.dialects.diagnostics import Diagnostic, Note
 from pyptoc.dialects.expr import Compare, Expr
 from pyptoc.dialects.npu_attrs import ExprAttr
+from pyptoc.dialects.subscripts import count
 from pyptoc.dialects.tile_flags import FlagOp, SetFlagOp
 from pyptoc.dialects.tile_types import Pipe
 
@@ -159,10 +160,9 @@ def _may_be_set(tokens: Tokens, flag: Flag) -> bool:
 
 
 def _leak(flag: Flag, change: int, op: FlagOp, where: str) -> Diagnostic:
-    plural = "token" if change == 1 else "tokens"
     return Diagnostic(
         FLAG_ERROR,
-        f"{where} leaves {change} {plural} of flag {_text(flag)} that nothing takes",
+        f"{where} leaves {count(change, 'token')} of flag {_text(flag)} that nothing takes",
         op.location,
         rule="at the end of a kernel no flag is set",
     )
@@ -189,7 +189,7 @@ def _count_region(
                 found.append(
                     Diagnostic(
                         FLAG_ERROR,
-                        f"a body of {op.name} {given} {abs(change)} tokens of flag "
+                        f"a body of {op.name} {given} {count(abs(change), 'token')} of flag "
                         f"{_text(flag)} more than it "
                         f"{'takes' if change > 0 else 'gives'}",
                         body.last[flag].location,

@@ -19,7 +19,7 @@ from typing import NoReturn
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import IndexType, IntegerAttr
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
 from pyptoc.dialects.diagnostics import error
 from pyptoc.dialects.expr import Compare, Expr, maximum, minimum
@@ -78,16 +78,25 @@ def convert(op: Operation) -> None:
         _refuse(op, _UNSIGNED[kind])
     build = Builder.before(op)
     if kind in _BINARY:
-        a, b = (Expr.sym(operand) for operand in op.operands)
+        a, b = map(_operand, op.operands)
         name = op.results[0].name_hint
         _replace(op, build, _BINARY[kind](a, b), name)
     elif isinstance(op, arith.CmpiOp):
         number = op.predicate.value.data
         if number >= len(_PREDICATES):
             _refuse(op, "{0} < {1}")
-        a, b = (Expr.sym(operand) for operand in op.operands)
+        a, b = map(_operand, op.operands)
         comparison = Compare(_PREDICATES[number], a, b)
         _replace(op, build, comparison, op.results[0].name_hint)
+
+
+def _operand(value: SSAValue) -> Expr:
+    """A constant as its number, anything else as a symbol."""
+    if isinstance(value.owner, arith.ConstantOp):
+        number = value.owner.value
+        if isinstance(number, IntegerAttr):
+            return Expr.const(number.value.data)
+    return Expr.sym(value)
 
 
 def _replace(
@@ -115,7 +124,7 @@ def _convert_cast(op: arith.IndexCastOp) -> None:
     if not isinstance(source.value, IntegerAttr):
         return
     value = Builder.before(op).constant(source.value.value.data)
-    value.name_hint = op.result.name_hint
+    value.name_hint = op.result.name_hint or value.name_hint
     op.result.replace_all_uses_with(value)
     op.detach()
     op.erase()

@@ -31,7 +31,16 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 
 from pyptoc.passes.clocks import TRIP, Clocks, after, before, shift
-from pyptoc.passes.hazards import PIPES, BlockNode, Hazards, Item, SlotKey, forget, summarize
+from pyptoc.passes.hazards import (
+    PIPES,
+    BlockNode,
+    Hazards,
+    Item,
+    SlotKey,
+    bits,
+    forget,
+    summarize,
+)
 from pyptoc.passes.needs import ItemNeeds, Need, Needs, Pair, find_needs, runs_of
 
 
@@ -306,23 +315,34 @@ class _Trip:
     def meet(self, number: int) -> None:
         """Add what the needs of an item lack, the latest first."""
         needs = self.needs[number]
-        for pair in sorted(needs, key=lambda pair: -needs[pair][0]):
+        for pair in sorted(needs, key=lambda pair: (-needs[pair].position, pair)):
             if self.is_met(pair, needs[pair]):
                 continue
             if self.limits.level(pair) == Level.BARRIER:
                 self.plan.barriers.add(number)
                 self.clocks.barrier(before(number), self.items[number].first - 1)
                 return
-            _, item = self.extended(number, pair)
+            item = self.extended(number, pair).item
             carried = self.earlier is not None
             flag = Flag(pair, item, number, carried, self.slot if carried else None)
             self.plan.flags.append(flag)
             self.wait(flag, before(number))
 
     def is_met(self, pair: Pair, need: Need) -> bool:
+        """Whether the target, or a pipe it waits for, knows of the source, or of one
+        that waited for it."""
         source, target = pair
-        position = need[0] - (TRIP if self.earlier is not None else 0)
-        return self.clocks.now[target][source] >= position
+        trip = TRIP if self.earlier is not None else 0
+        rows = self.clocks.now
+        for knowing in bits(need.entered | 1 << target):
+            row = rows[knowing]
+            if row[source] >= need.position - trip:
+                return True
+            if need.left:
+                over = self.items[need.item].last - trip
+                if any(row[pipe] >= over for pipe in bits(need.left)):
+                    return True
+        return False
 
     def extended(self, number: int, pair: Pair) -> Need:
         """The need of the whole group that an item begins, for one flag."""
@@ -332,11 +352,8 @@ class _Trip:
             if not merge and self.runs[later] != self.runs[number]:
                 break
             other = self.needs[later].get(pair)
-            if other is None or other[0] <= need[0]:
+            if other is None or other.position <= need.position:
                 continue
-            if merge or self.runs[other[1]] == self.runs[need[1]]:
+            if merge or self.runs[other.item] == self.runs[need.item]:
                 need = other
         return need
-
-
-__all__ = ["BlockPlan", "Flag", "Level", "Limits", "plan_flags"]

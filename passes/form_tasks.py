@@ -33,7 +33,7 @@ from pyptoc.dialects.pypto.shape import AssembleOp, FullOp, ViewOp
 from pyptoc.passes.base import PyptocPass
 from pyptoc.passes.groups import Group, groups_in
 from pyptoc.passes.ownership import defined_in
-from pyptoc.passes.shapes import Shapes
+from pyptoc.passes.shapes import Shapes, static_bound
 from pyptoc.passes.structured import iteration_dims
 from pyptoc.passes.windows import window_of
 
@@ -187,17 +187,3 @@ def mentions(expr: Expr, loop: scf.ForOp) -> bool:
     return any(
         isinstance(key, SSAValue) and defined_in(key, loop) for key in expr.symbols()
     )
-
-
-def static_bound(expr: Expr) -> int | None:
-    """A constant that `expr` never exceeds, read off a `min`; None if there is none."""
-    if expr.is_const:
-        return expr.value
-    from pyptoc.dialects.expr_core import Call
-
-    if len(expr.terms) != 1 or expr.constant:
-        return None
-    ((atom, factor),) = expr.terms.items()
-    if factor != 1 or not isinstance(atom, Call) or atom.op != "min":
-        return None
-    return min((a.value for a in atom.args if a.is_const), default=None)

@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from xdsl.dialects.builtin import MemRefType
 from xdsl.dialects.scf import ForOp, IfOp
@@ -45,6 +46,14 @@ from pyptoc.passes.slots import slot_identity
 
 PIPES = tuple(Pipe)
 PIPE_NUMBER = {pipe: number for number, pipe in enumerate(PIPES)}
+
+
+
+@lru_cache(maxsize=1 << len(PIPES))
+def bits(mask: int) -> tuple[int, ...]:
+    """The numbers of the pipes in a mask."""
+    return tuple(number for number in range(len(PIPES)) if mask >> number & 1)
+
 
 STRIDE = 4
 """Distance of two instructions' positions; flags lie between them."""

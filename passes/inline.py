@@ -76,17 +76,10 @@ def _inline_calls(
     for op in list(function.walk()):
         if not isinstance(op, CallOp):
             continue
-        callee = functions.get(op.callee.string_value())
-        if callee is None:
-            known = ", ".join(f"@{name}" for name in functions)
-            error(
-                op,
-                "PTO180",
-                f"call of {op.callee}, which is not defined",
-                help=f"defined here: {known}",
-            )
+        callee = functions[op.callee.string_value()]
         if not callee.body.blocks:
-            error(op, "PTO180", f"call of {op.callee}, which has no body")
+            message = f"call of {op.callee}, which has no body"
+            error(op, "PTO180", message, length=len(op.name))
         _check_recursion(op, callee, callers)
         _inline_calls(callee, functions, [*callers, op], done)
         _inline_call(op, callee)
@@ -104,6 +97,7 @@ def _check_recursion(call: CallOp, callee: FuncOp, callers: list[CallOp]) -> Non
         call,
         "PTO181",
         f"@{callee.sym_name.data} calls itself",
+        length=len(call.name),
         rule="a call is replaced by the body of the function, so it cannot recur",
         notes=tuple(
             Note(f"@{_function_of(op).sym_name.data} calls {op.callee}", op.location)

@@ -8,7 +8,8 @@ follows: P is in order, and the forward flag of the later trip is set after both
 are kept by the slot value that decides which trips meet; None if any two may.
 
 Needs that hold anyway are left out: where a composite item has flags inside that come
-before each of its accesses (`Access.entered`) or after each (`Access.left`).
+before each of its accesses (`Access.entered`) or after each (`Access.left`). The pipes
+of these flags are kept in the other needs, since it is enough if one of them is ordered.
 """
 
 from __future__ import annotations
@@ -32,8 +33,20 @@ from pyptoc.passes.hazards import (
 Pair = tuple[int, int]
 """Source and target pipe."""
 
-Need = tuple[int, int]
-"""Position that the source must have reached, and the item which that is in."""
+
+@dataclass(frozen=True)
+class Need:
+    """What must be over before an item starts on a pipe."""
+
+    position: int
+    """What the source must have reached,"""
+    item: int
+    """and the item in which that is."""
+    left: int
+    """Pipes (bits) that know it themselves once that item is over."""
+    entered: int
+    """Pipes (bits) for which the target waits inside its item before it starts."""
+
 
 ItemNeeds = dict[Pair, Need]
 
@@ -92,9 +105,7 @@ class _Finder:
         for access in item.accesses:
             known = access.entered | (access.primed if outside else 0)
             for seen in self._conflicting(access):
-                pair = seen.access.pipe, access.pipe
-                if not (known >> pair[0] & 1 or seen.left >> pair[1] & 1):
-                    _raise(needs, pair, seen.last, seen.item)
+                _add(needs, access.pipe, known, seen)
         for access in item.accesses:
             self._enter(access, number)
         return needs
@@ -122,14 +133,11 @@ class _Finder:
                     self._carry(needs, number, access, seen)
 
     def _carry(self, needs: Needs, number: int, access: Access, seen: _Seen) -> None:
-        pair = seen.access.pipe, access.pipe
-        if access.entered >> pair[0] & 1 or seen.left >> pair[1] & 1:
-            return
         slot = None
-        if self.slotted(pair):
+        if self.slotted((seen.access.pipe, access.pipe)):
             slot = common_slot(seen.access, access, self.node)
         group = needs.carried.setdefault(slot, [{} for _ in self.node.items])
-        _raise(group[number], pair, seen.last, seen.item)
+        _add(group[number], access.pipe, access.entered, seen)
 
     def _conflicting(self, access: Access) -> list[_Seen]:
         """What the table holds on other pipes that may touch the same bytes."""
@@ -153,10 +161,18 @@ class _Finder:
         kinds[kind] = _Seen(access, number, access.last, left)
 
 
-def _raise(needs: ItemNeeds, pair: Pair, position: int, item: int) -> None:
+def _add(needs: ItemNeeds, target: int, entered: int, seen: _Seen) -> None:
+    """Add that `target` must come after what was seen, unless it does anyway."""
+    source = seen.access.pipe
+    if entered >> source & 1 or seen.left >> target & 1:
+        return
+    pair = source, target
     old = needs.get(pair)
-    if old is None or old[0] < position:
-        needs[pair] = (position, item)
+    if old is None:
+        needs[pair] = Need(seen.last, seen.item, seen.left, entered)
+    else:
+        latest = max((old.position, old.item), (seen.last, seen.item))
+        needs[pair] = Need(*latest, old.left & seen.left, old.entered & entered)
 
 
 def runs_of(items: Sequence[Item]) -> list[int]:

@@ -32,6 +32,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAValue
 
 from pyptoc.dialects.expr import Expr
+from pyptoc.dialects.expr_core import Call
 from pyptoc.dialects.npu import AllocOp, LoadOp, TasksOp
 from pyptoc.dialects.npu import ReshapeOp as MemoryReshapeOp
 from pyptoc.dialects.pypto.matmul import MatmulOp, MmaOp, ScaledMmOp
@@ -67,6 +68,7 @@ class Shapes:
     def __init__(self) -> None:
         self._dims: dict[SSAValue, Dims] = {}
         self._exprs: dict[SSAValue, Expr] = {}
+        self._bound: set[SSAValue] = set()
 
     def dims(self, value: SSAValue) -> Dims:
         """The dimensions of a tensor or memref, one expression each."""
@@ -81,6 +83,12 @@ class Shapes:
         if known is None:
             known = self._exprs[value] = self._expr(value)
         return known
+
+    def bind(self, value: SSAValue, expr: Expr) -> None:
+        """From now on `value` is `expr`; what was derived before is forgotten."""
+        bound = {key: e for key, e in self._exprs.items() if key in self._bound}
+        self._bound.add(value)
+        self._exprs, self._dims = {**bound, value: expr}, {}
 
     def mixed(self, item: int | SSAValue) -> Expr:
         """A mixed static/dynamic list entry as an expression."""
@@ -159,6 +167,19 @@ class Shapes:
         if len(found) == rank:
             return found
         return tuple(Expr.sym(DimKey(value, axis)) for axis in range(rank))
+
+
+def static_bound(expr: Expr) -> int | None:
+    """A constant that `expr` never exceeds, read off a `min`; None if there is none."""
+    if expr.is_const:
+        return expr.value
+    if len(expr.terms) != 1:
+        return None
+    ((atom, factor),) = expr.terms.items()
+    if factor < 0 or not isinstance(atom, Call) or atom.op != "min":
+        return None
+    known = [a.value for a in atom.args if a.is_const]
+    return expr.constant + factor * min(known) if known else None
 
 
 def broadcast(shapes: list[Dims]) -> Dims:

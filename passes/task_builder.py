@@ -49,9 +49,15 @@ class Extent:
 ONE = Extent(ZERO, Expr.const(1), 1)
 
 
-def cut(lo: Expr, step: int, total: Expr) -> Extent:
-    """The tile of at most `step` elements that starts at `lo`."""
+def cut(lo: Expr, step: int, total: Expr, *, clamp: bool = False) -> Extent:
+    """
+    The tile of at most `step` elements that starts at `lo`.
+
+    `clamp`: `lo` may lie beyond the end; the tile is empty then.
+    """
     step = min(step, max(total.value, 1)) if total.is_const else step
+    if clamp and not total.is_const and lo != ZERO:
+        lo = minimum(lo, total)
     rest = total - lo
     divides = total.is_const and total.value % step == 0
     size = Expr.const(step) if divides else minimum(step, rest)

@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from xdsl.dialects import func
+from xdsl.dialects import func, scf
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Block
 
@@ -25,6 +25,7 @@ from pyptoc.passes.base import PyptocPass
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.cleanup import erase_dead
 from pyptoc.passes.groups import Group, groups_in
+from pyptoc.passes.nests import Nest, is_marked
 from pyptoc.passes.partition import blocks_of
 from pyptoc.passes.shapes import Shapes
 from pyptoc.passes.task_builder import Roots
@@ -44,26 +45,41 @@ class TilePass(PyptocPass):
         for function in list(module.walk()):
             if isinstance(function, func.FuncOp):
                 roots = Roots(function)
-                for block in blocks_of(function):
+                blocks = blocks_of(function)
+                for block in [b for b in blocks if not is_marked(b.parent_op())]:
                     tile_block(block, roots)
                 erase_dead(function)
 
 
 def tile_block(block: Block, roots: Roots) -> None:
-    """Replace the groups of one block."""
+    """Replace the groups of one block, and the marked loops that hold one each."""
+    for op in list(block.ops):
+        if is_marked(op):
+            assert isinstance(op, scf.ForOp)
+            tile_nest(op, roots)
     shapes = Shapes()
     for group in groups_in(block):
-        tile_group(group, shapes, roots)
+        build = Builder.after(group.ops[-1])
+        tile_group(group, shapes, roots, build, Nest())
+        for op in reversed(group.ops):
+            op.detach()
+            op.erase()
 
 
-def tile_group(group: Group, shapes: Shapes, roots: Roots) -> None:
-    """Emit the tasks of `group` after its last op and erase its ops."""
-    last = group.ops[-1]
-    build = Builder.after(last)
+def tile_nest(loop: scf.ForOp, roots: Roots) -> None:
+    """Replace marked loops by the tasks of the group inside."""
+    nest = Nest.at(loop)
+    (group,) = groups_in(nest.loops[-1].body.block)
+    tile_group(group, Shapes(), roots, Builder.before(loop), nest)
+    loop.detach()
+    loop.erase()
+
+
+def tile_group(
+    group: Group, shapes: Shapes, roots: Roots, build: Builder, nest: Nest
+) -> None:
+    """Emit the tasks of `group`."""
     tiler = CubeTiler if group.unit == "cube" else VectorTiler
-    frame = tiler(group, shapes, roots, build).run()
+    frame = tiler(group, shapes, roots, build, nest).run()
     frame.op.attributes["tag"] = StringAttr(group.tag)
     frame.op.location = group.ops[0].location
-    for op in reversed(group.ops):
-        op.detach()
-        op.erase()

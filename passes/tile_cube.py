@@ -24,7 +24,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr, IntegerType, TensorType
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.npu_attrs import Unit
@@ -38,6 +38,7 @@ from pyptoc.passes.cube_tiles import MX_BLOCK, CubeTile
 from pyptoc.passes.groups import Group
 from pyptoc.passes.infer_tiles import contraction_of
 from pyptoc.passes.matmul_shape import MatmulShape, matmul_shape
+from pyptoc.passes.nests import Nest
 from pyptoc.passes.shapes import Dims, Shapes
 from pyptoc.passes.structured import element_type, is_one
 from pyptoc.passes.tile_settings import TILE
@@ -66,6 +67,7 @@ class CubeTiler:
     shapes: Shapes
     roots: Roots
     build: Builder
+    nest: Nest = field(default_factory=Nest)
     op: MatmulOp | ScaledMmOp = field(init=False)
 
     def __post_init__(self) -> None:
@@ -81,67 +83,77 @@ class CubeTiler:
         """Emit the tasks and replace what the group computed."""
         stored = self.group.ops[-1]
         result = stored.results[0]
-        scales = self._flat_scales()
+        outside = self.nest.outside
         grid = [
-            *self.shape.batch,
-            self.shape.m.ceildiv(self.tile.m1),
-            self.shape.n.ceildiv(self.tile.n1),
+            *self.nest.trips(self.shapes),
+            *map(outside, self.shape.batch),
+            outside(self.shape.m).ceildiv(self.tile.m1),
+            outside(self.shape.n).ceildiv(self.tile.n1),
         ]
-        destination, base = self._destination(stored)
+        destination = self._destination(stored)
+        flat = list(map(self._flatten, self._scales()))
         frame = open_tasks(
             self.build, self.shapes, self.roots, grid, [destination], Unit.CUBE
         )
         frame.op.attributes[TILE] = self.attribute
-        self._body(frame, scales, base)
+        self.nest.bind(self.shapes, frame.grid)
+        self.shape = matmul_shape(self.op, self.shapes)
+        scales = list(map(self._flat_window, self._scales(), flat))
+        self._body(frame, scales, self._base(stored))
+        if self.nest.loops:
+            assert isinstance(stored, AssembleOp)
+            result = self.nest.result(stored.dest)
         frame.op.results[0].name_hint = result.name_hint
         result.replace_all_uses_with(frame.op.results[0])
         return frame
 
-    def _destination(self, stored: object) -> tuple[SSAValue, Dims]:
-        """Where the result goes, and at which offsets."""
+    def _base(self, stored: Operation) -> Dims:
+        """The offsets of the result in its destination."""
         if isinstance(stored, AssembleOp):
-            offsets = (self.shapes.mixed(offset) for offset in stored.mixed_offsets)
-            return stored.dest, tuple(offsets)
+            return tuple(self.shapes.mixed(offset) for offset in stored.mixed_offsets)
+        return (ZERO,) * len(self.shapes.dims(self.op.results[0]))
+
+    def _destination(self, stored: Operation) -> SSAValue:
+        """Where the result goes."""
+        if isinstance(stored, AssembleOp):
+            return self.nest.initial(stored.dest)
         result = self.op.results[0]
         dims = self.shapes.dims(result)
         sizes = [self.build.index_or_int(self.roots.concrete(dim)) for dim in dims]
-        empty = self.build.value(
-            EmptyOp.make(sizes, result_type=result.type), result.name_hint
-        )
-        return empty, (ZERO,) * len(dims)
+        empty = EmptyOp.make(sizes, result_type=result.type)
+        return self.build.value(empty, result.name_hint)
 
-    def _flat_scales(self) -> list[Window]:
-        """The scales' windows with their last two dimensions made one."""
+    def _scales(self) -> list[SSAValue]:
         if not isinstance(self.op, ScaledMmOp):
             return []
-        return [
-            self._flatten(window_of(scale, self.shapes))
-            for scale in (self.op.scale_lhs, self.op.scale_rhs)
-        ]
+        return [self.op.scale_lhs, self.op.scale_rhs]
 
-    def _flatten(self, window: Window) -> Window:
-        dims = self.shapes.dims(window.base)
-        flat = (*dims[:-2], dims[-2] * dims[-1])
-        build = self._after(window.base)
-        sizes = [build.index_or_int(self.roots.concrete(dim)) for dim in flat]
+    def _flatten(self, scale: SSAValue) -> SSAValue:
+        """The tensor behind `scale` with its last two dimensions made one."""
+        base = window_of(scale, self.shapes).base
+        dims = self.shapes.dims(base)
+        flat = [*dims[:-2], dims[-2] * dims[-1]]
+        sizes = [self.build.index_or_int(self.roots.concrete(dim)) for dim in flat]
         shape = [size if isinstance(size, int) else DYNAMIC for size in sizes]
-        type_ = TensorType(element_type(window.base), shape)
-        base = build.value(ReshapeOp.make(window.base, sizes, result_type=type_))
-        base.name_hint = window.base.name_hint
-        offset = window.offsets[-2] * dims[-1] + window.offsets[-1]
-        return Window(base, (*window.offsets[:-2], offset), window.dims[:-1])
+        type_ = TensorType(element_type(base), shape)
+        reshape = ReshapeOp.make(base, sizes, result_type=type_)
+        return self.build.value(reshape, base.name_hint)
 
-    def _after(self, value: SSAValue) -> Builder:
-        """Where a reshape of `value` goes: with its users, before the tasks."""
-        return self.build
+    def _flat_window(self, scale: SSAValue, flat: SSAValue) -> Window:
+        """The window of `scale` in the flattened tensor."""
+        window = window_of(scale, self.shapes)
+        pair = self.shapes.dims(window.base)[-1]
+        offset = window.offsets[-2] * pair + window.offsets[-1]
+        return Window(flat, (*window.offsets[:-2], offset), window.dims[:-1])
 
     # -- the body of a task
 
     def _body(self, frame: TasksFrame, scales: list[Window], base: Dims) -> None:
         tile, shape = self.tile, self.shape
         row, column = frame.grid[-2:]
-        m1 = cut(row * tile.m1, tile.m1, shape.m)
-        n1 = cut(column * tile.n1, tile.n1, shape.n)
+        clamp = bool(self.nest.loops)
+        m1 = cut(row * tile.m1, tile.m1, shape.m, clamp=clamp)
+        n1 = cut(column * tile.n1, tile.n1, shape.n, clamp=clamp)
         body = frame.body
         loops: list[BodyBuilder] = []
         m0, n0 = m1, n1
@@ -149,7 +161,7 @@ class CubeTiler:
             body, m0 = self._inner(body, m1, tile.m0, loops)
         if tile.n1 > tile.n0:
             body, n0 = self._inner(body, n1, tile.n0, loops)
-        batch = [Extent(i, Expr.const(1), 1) for i in frame.grid[:-2]]
+        batch = [Extent(i, Expr.const(1), 1) for i in frame.grid[len(self.nest.loops) : -2]]
         result = self._accumulate(body, batch, m0, n0, scales)
         offsets = offsets_at([*batch, m0, n0], base)
         body.assemble(result, frame.outs[0], offsets)

@@ -50,6 +50,7 @@ from pyptoc.dialects.pypto.shape import AssembleOp, EmptyOp, FullOp
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.groups import GROUP, UNIT, Domain, Group, domain_of
 from pyptoc.passes.tile_settings import TILE
+from pyptoc.passes.nests import Nest
 from pyptoc.passes.shapes import Shapes
 from pyptoc.passes.structured import (
     MONOIDS,
@@ -85,15 +86,19 @@ class VectorTiler:
     shapes: Shapes
     roots: Roots
     build: Builder
+    nest: Nest = field(default_factory=Nest)
     domain: Domain = field(init=False)
 
     def __post_init__(self) -> None:
-        domain = domain_of(self.group.ops, self.shapes)
-        assert domain is not None
-        self.domain = domain
+        self._find_domain()
         tile = self.group.ops[0].attributes[TILE]
         assert isinstance(tile, VecTileAttr)
         self.rows, self.columns = tile.sizes
+
+    def _find_domain(self) -> None:
+        domain = domain_of(self.group.ops, self.shapes)
+        assert domain is not None
+        self.domain = domain
 
     # -- the task loop
 
@@ -108,12 +113,22 @@ class VectorTiler:
             [self._initial(output) for output in outputs],
             Unit.VECTOR,
         )
+        self.nest.bind(self.shapes, frame.grid)
+        self._find_domain()
         body = TaskBody(self, frame, outputs)
         body.run()
         for output, result in zip(outputs, frame.op.results, strict=True):
-            result.name_hint = output.name_hint
-            output.replace_all_uses_with(result)
+            replaced = self._final(output)
+            result.name_hint = replaced.name_hint or output.name_hint
+            replaced.replace_all_uses_with(result)
         return frame
+
+    def _final(self, output: SSAValue) -> SSAValue:
+        """What users see of an output: itself, or the result of the loops around."""
+        if not self.nest.loops:
+            return output
+        assert isinstance(output.owner, AssembleOp)
+        return self.nest.result(output.owner.dest)
 
     @property
     def cuts_columns(self) -> bool:
@@ -127,16 +142,17 @@ class VectorTiler:
         return columns.is_const and columns.value <= self.columns
 
     def _grid(self) -> list[Expr]:
-        grid = list(self.domain.leading)
+        outside = self.nest.outside
+        grid = [*self.nest.trips(self.shapes), *map(outside, self.domain.leading)]
         if self.domain.rows is not None:
-            grid.append(self.domain.rows.ceildiv(self.rows))
+            grid.append(outside(self.domain.rows).ceildiv(self.rows))
         if self.cuts_columns:
-            grid.append(self.domain.columns.ceildiv(self.columns))
+            grid.append(outside(self.domain.columns).ceildiv(self.columns))
         return grid
 
     def _initial(self, output: SSAValue) -> SSAValue:
         if isinstance(output, OpResult) and isinstance(output.op, AssembleOp):
-            return output.op.dest
+            return self.nest.initial(output.op.dest)
         dims = self.shapes.dims(output)
         sizes = [self.build.index_or_int(self.roots.concrete(dim)) for dim in dims]
         empty = EmptyOp.make(sizes, result_type=output.type)
@@ -156,20 +172,24 @@ class TaskBody:
         self.domain = self.tiler.domain
         self.shapes = self.tiler.shapes
         self.ops = self.tiler.group.ops
-        grid = self.frame.grid
+        loops = self.tiler.nest.loops
+        self.clamp = bool(loops)
+        grid = self.frame.grid[len(loops) :]
         lead = len(self.domain.leading)
         self.leading = [Extent(index, Expr.const(1), 1) for index in grid[:lead]]
         self.rows = ONE
         if self.domain.rows is not None:
             start = grid[lead] * self.tiler.rows
-            self.rows = cut(start, self.tiler.rows, self.domain.rows)
+            self.rows = cut(
+                start, self.tiler.rows, self.domain.rows, clamp=self.clamp
+            )
 
     def run(self) -> None:
         """Straight through, or in phases where a row needs several column tiles."""
         total = self.domain.columns
         if self.tiler.cuts_columns:
             start = self.frame.grid[-1] * self.tiler.columns
-            self._straight(cut(start, self.tiler.columns, total))
+            self._straight(cut(start, self.tiler.columns, total, clamp=self.clamp))
         elif self.tiler.fits_row:
             self._straight(Extent(ZERO, total, max(total.value, 1)))
         else:
@@ -321,6 +341,10 @@ class Scope:
         """Repeat `op` on tiles; store what leaves the group."""
         if isinstance(op, AssembleOp):
             self._store_assembled(op)
+            return
+        if isinstance(op, FullOp):
+            result = op.results[0]
+            self._store(result, self.tile_of(result))
             return
         operands = [
             self.tile_of(v) if isinstance(v.type, TensorType) else v

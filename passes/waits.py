@@ -21,13 +21,12 @@ from xdsl.dialects import func, scf
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from pyptoc.dialects.expr import Expr
-from pyptoc.dialects.expr_core import Call
 from pyptoc.dialects.npu import JoinOp, NoEventsOp, ReadOp, TasksOp
 from pyptoc.dialects.npu_attrs import ALL, EVENTS, OVERLAPS, Selector
 from pyptoc.passes.accesses import BoxAccess, accesses_of
 from pyptoc.passes.buffer_roots import BufferRoots
 from pyptoc.passes.builder import Builder
-from pyptoc.passes.shapes import Shapes
+from pyptoc.passes.shapes import Shapes, static_bound
 from pyptoc.passes.task_builder import Roots
 from pyptoc.passes.task_form import declare, replace_op
 
@@ -236,7 +235,8 @@ def index_range(
     """With boxes at `base + step * index` of at most `step`: the indices that meet."""
     lo = theirs.lo[dim]
     step = lo.subs({index: Expr.sym(index) + 1}) - lo
-    if not step.is_const or step.value <= 0 or not at_most(theirs.size[dim], step):
+    bound = static_bound(theirs.size[dim])
+    if not step.is_const or bound is None or not bound <= step.value:
         return None
     base = lo - step * Expr.sym(index)
     grid = set(tasks.grid_args)
@@ -244,18 +244,6 @@ def index_range(
         return None
     start = mine.lo[dim] - base
     return start.floordiv(step.value), (start + mine.size[dim]).ceildiv(step.value)
-
-
-def at_most(size: Expr, bound: Expr) -> bool:
-    """Whether `size` is a constant, or a min with one, of at most `bound`."""
-    if size.is_const:
-        return size.value <= bound.value
-    if len(size.terms) != 1 or size.constant:
-        return False
-    ((atom, factor),) = size.terms.items()
-    if not isinstance(atom, Call) or atom.op != "min":
-        return False
-    return any(a.is_const and a.value * factor <= bound.value for a in atom.args)
 
 
 def copy_of(state: State) -> State:

@@ -34,6 +34,7 @@ from pyptoc.dialects.diagnostics import CompileError, Diagnostic, Note, RunError
 from pyptoc.dialects.expr import to_python
 from pyptoc.dialects.pypto.scalar_expr import ScalarExpr
 from pyptoc.dialects.pypto.scalars import AssertOp, IndexOp, ScalarOp
+from pyptoc.runtime.failures import raise_assertion
 
 Value = SSAValue | int
 Handler = Callable[[Operation], None]
@@ -61,6 +62,13 @@ def truncated_remainder(a: int, b: int) -> int:
     return a - b * truncated_quotient(a, b)
 
 
+def fits(value: int) -> int:
+    """The value, which must be an i64."""
+    if not -(2**63) <= value < 2**63:
+        raise OverflowError(f"{value} does not fit in 64 bits")
+    return value
+
+
 def maximum(a: float, b: float) -> float:
     return math.nan if math.isnan(a) or math.isnan(b) else max(a, b)
 
@@ -82,6 +90,7 @@ def f32_function(function: np.ufunc) -> Callable[..., float]:
 _HELPERS: dict[str, Any] = {
     "to_f32": to_f32,
     "divide": divide,
+    "fits": fits,
     "truncated_quotient": truncated_quotient,
     "truncated_remainder": truncated_remainder,
     "maximum": maximum,
@@ -163,6 +172,7 @@ class Translator:
             "arith.cmpi": self._compare,
             "pypto.index": self._index,
             "pypto.scalar": self._scalar,
+            "pypto.assert": self._assert,
             "scf.for": self.write_for,
             "scf.if": self._if,
             **dict.fromkeys(_TEMPLATES, self._template),
@@ -262,6 +272,16 @@ class Translator:
         names = {f"s{n}": self.ref(value) for n, value in enumerate(computed.inputs)}
         return to_python(computed.expr.data, lambda key: names[cast(str, key)])
 
+    def _assert(self, op: Operation) -> None:
+        checked = cast(AssertOp, op)
+
+        def fail(*values: int) -> NoReturn:
+            raise_assertion(checked, values)
+
+        condition = self.expression(op)
+        values = self.refs(op.operands)
+        self.line(f"if not ({condition}): {self.bind(fail)}({values})")
+
     def _scalar(self, op: Operation) -> None:
         scalar = cast(ScalarOp, op)
         names = list(map(self.ref, scalar.inputs))
@@ -347,7 +367,7 @@ class Translator:
         if isinstance(failure, ValueError):
             message = "the step of a loop is 0"
         elif isinstance(failure, OverflowError):
-            message = "an integer does not fit in its type"
+            message = str(failure)
         return RunError([Diagnostic("PTO403", message, location)])
 
     def in_context(self, failure: RunError, cause: Exception) -> RunError:

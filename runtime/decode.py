@@ -2,9 +2,10 @@
 Fast reading of narrow floats as f32, for the executor.
 
 `numerics.decode_f32` says what every code of a type means; numpy's own conversion of
-f16 and of the 8-bit floats is scalar code, several times slower than a look-up. Here
-each table is made once from all codes of a type. Two 8-bit floats side by side are
-read as one 16-bit code whose entry is a pair of f32, which halves the look-ups.
+f16 and of the 8-bit floats is scalar code, several times slower than what is here: for
+f16 four passes of integer arithmetic, for the 8-bit floats a table made once from all
+codes. Two of them side by side are read as one 16-bit code whose entry is a pair of
+f32, which halves the look-ups.
 """
 
 from __future__ import annotations
@@ -24,6 +25,13 @@ Decode = Callable[[Array, Array], Array]
 
 The result is `box` itself (f32), or lies at the start of the flat f32 `scratch`.
 """
+
+# An f16 code, sign-extended and shifted, has its fraction where f32 has it; its exponent
+# is 127 - 15 too small. Of the extended sign only the first bit is kept.
+_F16_EXPONENT = np.int16(0x7C00)
+_F16_SHIFT = np.int32(23 - 10)
+_F16_KEEP = np.int32(0x0FFFE000 - 2**31)
+_F16_SCALE = np.float32(2.0 ** (127 - 15))
 
 
 def _room(box: Array, scratch: Array) -> Array:
@@ -61,6 +69,24 @@ def _by_table(dtype: np.dtype[Any]) -> Decode:
     return decode
 
 
+def _f16(dtype: np.dtype[Any]) -> Decode:
+    """By integers: the exponent is moved and then scaled, which no table beats."""
+    by_table = _by_table(dtype)
+
+    def decode(box: Array, scratch: Array) -> Array:
+        bits = box.view(np.int16)
+        if box.size and (bits & _F16_EXPONENT).max() == _F16_EXPONENT:
+            return by_table(box, scratch)  # infinities and NaN do not scale
+        out = _room(box, scratch)
+        wide = out.view(np.int32)
+        np.copyto(wide, bits)
+        np.left_shift(wide, _F16_SHIFT, out=wide)
+        np.bitwise_and(wide, _F16_KEEP, out=wide)
+        return np.multiply(out, _F16_SCALE, out=out)
+
+    return decode
+
+
 def _by_pairs(dtype: np.dtype[Any]) -> Decode:
     single = table_f32(dtype)
     pairs = np.empty((256, 256, 2), np.float32)
@@ -86,7 +112,7 @@ def decoder(dtype: np.dtype[Any]) -> Decode:
     if dtype == np.float32:
         return _as_it_is
     if dtype == np.float16:
-        return _by_table(dtype)
+        return _f16(dtype)
     if dtype.itemsize == 1 and dtype.kind not in "iub":
         return _by_pairs(dtype)
     return _convert

@@ -24,11 +24,12 @@ from xdsl.dialects.builtin import ModuleOp
 from pyptoc.dialects.diagnostics import error
 from pyptoc.dialects.npu_kernel import kernels_of
 from pyptoc.runtime.codegen import to_f32
+from pyptoc.runtime.failures import check_written
 from pyptoc.runtime.machine import Machine
 from pyptoc.runtime.matmul import Scratch
 from pyptoc.runtime.memory import Buffers, Memory
 from pyptoc.runtime.numerics import storage_dtype
-from pyptoc.runtime.orchestration import Orchestration, unwritten
+from pyptoc.runtime.orchestration import Orchestration
 from pyptoc.runtime.pipes import Pipes
 from pyptoc.runtime.signature import Argument, Signature, find_entry, read_signature
 from pyptoc.runtime.translate import Core, KernelTranslator
@@ -67,7 +68,7 @@ class Executable:
     ) -> None:
         """
         fuse: one product for a loop of slices (see `translate_cube.py`).
-        check: poison the buffers of a core before each kernel.
+        check: poison the buffers of a core before each task.
         """
         self.module, self.machine = module, machine
         self.settings = Settings(fuse, check)
@@ -105,7 +106,7 @@ class Executable:
         results: dict[str, Array] = {}
         for result, value in zip(signature.results, values, strict=True):
             if isinstance(value, Memory):
-                unwritten(result.name, value, orchestration.return_op)
+                check_written(result.name, value, orchestration.return_op)
                 results[result.name] = _released(value, inputs)
             else:
                 dtype = storage_dtype(result.element_type)

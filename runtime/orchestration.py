@@ -9,23 +9,21 @@ None here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from math import prod
-from typing import Any, NoReturn, cast
+from typing import Any, cast
 
-import numpy as np
 from xdsl.dialects import func, scf
 from xdsl.dialects.builtin import IndexType, MemRefType
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from pyptoc.dialects.diagnostics import Diagnostic, RunError
-from pyptoc.dialects.expr import Compare
 from pyptoc.dialects.npu_kernel import LaunchOp
 from pyptoc.dialects.npu_memory import AllocOp, ReadOp, ReshapeOp
-from pyptoc.dialects.pypto.scalars import AssertOp, DimOp
+from pyptoc.dialects.pypto.scalars import DimOp
 from pyptoc.runtime.codegen import Translator, to_f32
+from pyptoc.runtime.failures import raise_out_of_bounds
 from pyptoc.runtime.memory import Memory
-from pyptoc.runtime.translate import KernelTranslator, raise_out_of_bounds
+from pyptoc.runtime.translate import KernelTranslator
 
 Launch = Callable[[tuple[int, ...], tuple[Memory, ...], tuple[Any, ...]], None]
 
@@ -93,7 +91,6 @@ class Orchestration(Translator):
             "npu.no_events": self._events,
             "npu.join": self._events,
             "pypto.dim": self._dim,
-            "pypto.assert": self._assert,
         }
         arguments = function.body.block.args
         self.line(f"def run({', '.join(map(self.define, arguments))}):")
@@ -168,6 +165,11 @@ class Orchestration(Translator):
 
         self._call(op, read, [reading.source, *reading.mixed_offsets])
 
+    def expression(self, op: Operation) -> str:
+        """Sizes can come from data, so results are checked to fit in 64 bits."""
+        text = super().expression(op)
+        return f"fits({text})" if op.name == "pypto.index" else text
+
     def _dim(self, op: Operation) -> None:
         axis = cast(DimOp, op).axis.value.data
         source = self.ref(op.operands[0])
@@ -200,58 +202,3 @@ class Orchestration(Translator):
         groups = (launch.grid, launch.buffers, launch.scalars)
         call = f"{self.bind(run)}({', '.join(map(self.tuple_of, groups))})"
         self.line(f"{self.define(op.results[0])} = {call}")
-
-    # Asserts.
-
-    def _assert(self, op: Operation) -> None:
-        checked = cast(AssertOp, op)
-
-        def fail(*values: int) -> NoReturn:
-            raise_assertion(checked, values)
-
-        condition = self.expression(op)
-        values = self.refs(op.operands)
-        self.line(f"if not ({condition}): {self.bind(fail)}({values})")
-
-
-def raise_assertion(op: AssertOp, operands: tuple[int, ...]) -> NoReturn:
-    """The error of a pypto.assert whose operands have these values."""
-    known: dict[Hashable, int] = {f"s{n}": value for n, value in enumerate(operands)}
-    compare = cast(Compare, op.expr.data)
-    shown = operands[len(op.inputs) :]
-    if not shown:
-        shown = (compare.lhs.evaluate(known), compare.rhs.evaluate(known))
-    message = op.message.data
-    for number, value in enumerate(shown):
-        message = message.replace(f"{{{number}}}", str(value))
-    code = "PTO401" if op.code is None else op.code.data
-    names = {
-        f"s{number}": f"%{value.name_hint or number}"
-        for number, value in enumerate(op.inputs)
-    }
-    rule = compare.to_string(lambda key: names[cast(str, key)])
-    values = ", ".join(
-        f"{name} = {known[symbol]}" for symbol, name in sorted(names.items())
-    )
-    found = Diagnostic(code, message, op.location, rule=rule, here=values)
-    raise RunError([found])
-
-
-def unwritten(name: str, memory: Memory, at: Operation) -> None:
-    """Raise PTO405 if a result has elements that no store wrote."""
-    marks = memory.written
-    if marks is None or marks.all():
-        return
-    places = np.nonzero(~marks)
-    ranges = [(int(place.min()), int(place.max())) for place in places]
-    names = [f"dimension {dim}: " for dim in range(len(ranges))]
-    names[-2:] = ["rows ", "columns "][-len(names) :]
-    if len(names) == 1:
-        names = ["elements "]
-    where = ", ".join(
-        f"{kind}{low} to {high}"
-        for kind, (low, high) in zip(names, ranges, strict=True)
-    )
-    count = len(places[0])
-    message = f'result "{name}" has {count} elements that no store wrote: {where}'
-    raise RunError([Diagnostic("PTO405", message, at.location)])

@@ -30,18 +30,18 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 
-from pyptoc.dialects.diagnostics import Diagnostic, RunError
 from pyptoc.dialects.npu_kernel import KernelOp
+from pyptoc.dialects.pypto.scalars import DimOp
 from pyptoc.dialects.tile import AllocOp, SlotOp
 from pyptoc.dialects.tile_flags import FlagOp, SetFlagOp
 from pyptoc.dialects.tile_transfer import StoreOp
 from pyptoc.dialects.tile_types import Instruction, buffer_type
 from pyptoc.runtime import translate_cube, translate_transfer, translate_vector
 from pyptoc.runtime.codegen import Translator, Value
+from pyptoc.runtime.failures import raise_out_of_bounds
 from pyptoc.runtime.matmul import Scratch
 from pyptoc.runtime.memory import Array, Buffers, Memory
 from pyptoc.runtime.pipes import Issued, Pipes
-
 
 _LOCAL = re.compile(r"\bv\d+\b")
 """The name of an SSA value in the generated source (see `Translator.fresh`)."""
@@ -56,7 +56,7 @@ class Core:
     fuse: bool = True
     """Whether slices of an L1 buffer may be multiplied at once."""
     check: bool = False
-    """Whether a kernel starts with poisoned buffers."""
+    """Whether each task starts with poisoned buffers."""
     pipes: Pipes | None = None
     """Runs the pipes out of order; None: program order."""
 
@@ -89,6 +89,7 @@ class KernelTranslator(Translator):
             "tile.set_flag": self._flag,
             "tile.wait_flag": self._flag,
             "tile.barrier": self._barrier,
+            "pypto.dim": self._dim,
             **translate_transfer.handlers(self),
             **translate_cube.handlers(self),
             **translate_vector.handlers(self),
@@ -135,8 +136,6 @@ class KernelTranslator(Translator):
                 self._memory(number, buffer)
             for number, scalar in enumerate(kernel.scalar_args):
                 self.line(f"{self.define(scalar)} = scalars[{number}]")
-            if self.core.check or self.core.pipes is not None:
-                self.line(f"{self.bind(self.core.buffers.poison)}()")
             depth = self.depth
             for number, index in enumerate(kernel.grid_args):
                 self.line(f"for {self.define(index)} in range(grid[{number}]):")
@@ -162,8 +161,10 @@ class KernelTranslator(Translator):
         return f"d{self.names[memory][1:]}_{dim}"
 
     def _task(self, block: Block) -> None:
+        self.line("pass")
+        if self.core.check or self.core.pipes is not None:
+            self.line(f"{self.bind(self.core.buffers.poison)}()")
         if self.core.pipes is None:
-            self.line("pass")
             self.block(block)
             return
         self.line("issued = []")
@@ -274,6 +275,10 @@ class KernelTranslator(Translator):
             self.line(f"{self.boxes[text]} = {text}")
         return self.boxes[text]
 
+    def _dim(self, op: Operation) -> None:
+        dim = cast(DimOp, op)
+        self.names[op.results[0]] = self.size_of(dim.source, dim.axis.value.data)
+
     # Checks.
 
     def check_extents(self, buffer: SSAValue, rows: Value, columns: Value) -> None:
@@ -299,7 +304,3 @@ class KernelTranslator(Translator):
 
 def memory_shape(memory: SSAValue) -> Sequence[int]:
     return cast("MemRefType[Attribute]", memory.type).get_shape()
-
-
-def raise_out_of_bounds(op: Operation, message: str, rule: str = "") -> NoReturn:
-    raise RunError([Diagnostic("PTO402", message, op.location, rule=rule)])

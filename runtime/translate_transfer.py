@@ -18,6 +18,7 @@ from pyptoc.dialects.tile_types import Space, buffer_type
 from pyptoc.runtime import numerics
 from pyptoc.runtime.codegen import Handler, Value
 from pyptoc.runtime.decode import decoder
+from pyptoc.runtime.failures import raise_out_of_bounds
 from pyptoc.runtime.matmul import unpack_pairs
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ def _checked_box(to: KernelTranslator, op: LoadOp | StoreOp) -> str:
     if checks:
         fail = to.bind(_OutOfBounds(op))
         to.line(f"if {' or '.join(checks)}: {fail}({', '.join(numbers)})")
-    return f"{to.ref(memory)}[{', '.join(ranges)}]"
+    return f"{to.ref(memory)}[{', '.join(ranges) or '()'}]"
 
 
 def _sum(to: KernelTranslator, offset: Value, extent: Value) -> str:
@@ -131,8 +132,6 @@ class _OutOfBounds:
         self.op = op
 
     def __call__(self, *boxes: tuple[int, int, int]) -> NoReturn:
-        from pyptoc.runtime.translate import raise_out_of_bounds
-
         op = self.op
         what = "load of" if isinstance(op, LoadOp) else "store to"
         name = f"%{op.memory.name_hint or 'memory'}"
@@ -186,8 +185,6 @@ class _BeyondBuffer:
         self.op, self.what, self.size = op, what, size
 
     def __call__(self, end: int) -> NoReturn:
-        from pyptoc.runtime.translate import raise_out_of_bounds
-
         message = f"{self.what} end at {end}, the buffer has {self.size}"
         raise_out_of_bounds(self.op, message)
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple, NoReturn, TypeAlias, cast
 
 from xdsl.dialects.builtin import (
@@ -178,7 +179,12 @@ def bounds(type: Tensor) -> tuple[int | None, ...]:
 
 def tensor(element: Attribute, dims: Iterable[Dim]) -> Tensor:
     """The tensor type; it carries `#npu.max` iff it has a `?` and all bounds."""
-    dims = tuple(dims)
+    return _tensor(element, tuple(dims))
+
+
+@lru_cache(maxsize=4096)
+def _tensor(element: Attribute, dims: tuple[Dim, ...]) -> Tensor:
+    """Types are values: sharing them saves most of the cost of building an op."""
     limits = [dim.bound for dim in dims]
     known = [limit for limit in limits if limit is not None]
     if all(dim.is_static for dim in dims) or len(known) < len(dims):

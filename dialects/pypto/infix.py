@@ -51,7 +51,7 @@ class InfixTokens:
             error(token.span, "PTO108", "parentheses nest too deep here")
         self.last = token.span
         if token.kind == MLIRTokenKind.INTEGER_LIT and int(text, 0) >= 2**63:
-            error(token.span, "PTO135", f"{text} does not fit in 64 bits")
+            error(token.span, "PTO145", f"{text} does not fit in 64 bits")
         self.parser.take()
         if text in ("==", "<=", ">="):
             self.parser.take()
@@ -75,7 +75,7 @@ def parse_infix(call: Call, parser: LocParser) -> Expr | Compare:
         if not text.startswith("%"):
             error(
                 tokens.last,
-                "PTO135",
+                "PTO145",
                 f"'{text}' is no operator or function here",
                 rule=f"there are + - * {' '.join(WORDS)}",
                 help=did_you_mean(text, WORDS),
@@ -97,7 +97,7 @@ def parse_infix(call: Call, parser: LocParser) -> Expr | Compare:
     except ExprSyntaxError as wrong:
         _raise_syntax(parser, tokens, str(wrong))
     except OverflowError as wrong:
-        error(tokens.last, "PTO135", str(wrong))
+        error(tokens.last, "PTO145", str(wrong))
     _check_end(call, parser)
     if poisoned:
         raise PoisonedError
@@ -109,7 +109,7 @@ def _check_same_line(parser: LocParser, span: Span[str]) -> None:
     end = end_before(parser.text, span.start)
     if end is not None and parser.text[end - 1] not in "(,":
         last = Span(end - 1, end, span.input)
-        error(last, "PTO135", "the expression ends too early")
+        error(last, "PTO145", "the expression ends too early")
 
 
 def _value(text: str, parser: LocParser, span: Span[str]) -> SSAValue:
@@ -125,7 +125,7 @@ def _raise_syntax(parser: LocParser, tokens: InfixTokens, message: str) -> NoRet
         at = tokens.last
     if at.text == "/" or tokens.last.text == "/":
         message = "there is no / for integers"
-    error(at, "PTO135", message, help=_hint(at.text))
+    error(at, "PTO145", message, help=_hint(at.text))
 
 
 def _hint(text: str) -> str:
@@ -153,7 +153,7 @@ def _check_end(call: Call, parser: LocParser) -> None:
     if token.kind == MLIRTokenKind.SLASH:
         error(
             token.span,
-            "PTO135",
+            "PTO145",
             "there is no / for integers",
             help="write floordiv (rounds down) or ceildiv (rounds up)",
         )
@@ -161,7 +161,7 @@ def _check_end(call: Call, parser: LocParser) -> None:
     if known and "." not in written:
         error(
             token.span,
-            "PTO135",
+            "PTO145",
             f"'{written}' is no operator",
             rule=f"{call.short_name} has + - * {' '.join(WORDS)} == < <= > >=",
             help=did_you_mean(written, WORDS),

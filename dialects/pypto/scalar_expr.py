@@ -18,6 +18,7 @@ from xdsl.ir import Data
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
+from xdsl.utils.lexer import Span
 from xdsl.utils.mlir_lexer import MLIRTokenKind
 
 from pyptoc.dialects.diagnostics import did_you_mean, error
@@ -28,6 +29,7 @@ from pyptoc.dialects.literals import (
     located,
     parse_number,
 )
+from pyptoc.dialects.parse_errors import end_before
 from pyptoc.dialects.parsing import LocParser
 
 FUNCTIONS = {"pow": 2, "sqrt": 1, "exp": 1, "log": 1, "abs": 1, "min": 2, "max": 2}
@@ -98,6 +100,11 @@ class _Reader:
 
     def unary(self) -> ScalarExpr:
         parser = self.parser
+        start = parser.token.span
+        end = end_before(parser.text, start.start)
+        if end is not None and parser.text[end - 1] not in "(,":
+            last = Span(end - 1, end, start.input)
+            error(last, "PTO145", "the expression ends too early")
         if parser.parse_optional_punctuation("(") is not None:
             result = self.sum()
             parser.parse_punctuation(")")
@@ -123,7 +130,7 @@ class _Reader:
         if name not in FUNCTIONS:
             error(
                 token.span,
-                "PTO135",
+                "PTO145",
                 f"there is no function {name} here",
                 rule=f"the functions are {', '.join(FUNCTIONS)}",
                 help=did_you_mean(name, FUNCTIONS),
@@ -134,7 +141,7 @@ class _Reader:
         if len(args) != FUNCTIONS[name]:
             error(
                 token.span,
-                "PTO135",
+                "PTO145",
                 f"{name} takes {FUNCTIONS[name]} arguments, not {len(args)}",
             )
         return ScalarExpr(name, tuple(args))

@@ -169,7 +169,7 @@ def _check_symbols(call: Call, expr: Expr | Compare) -> None:
     unknown = [str(key) for key in expr.symbols() if key not in known]
     if unknown:
         call.error(
-            "PTO135", f"expr names {unknown[0]}, there are {len(known)} operands"
+            "PTO145", f"expr names {unknown[0]}, there are {len(known)} operands"
         )
 
 
@@ -196,7 +196,7 @@ class ScalarOp(PyptoOp):
         most = len(call.operands["inputs"])
         if _highest(expr) >= most:
             call.error(
-                "PTO135", f"expr names s{_highest(expr)}, there are {most} operands"
+                "PTO145", f"expr names s{_highest(expr)}, there are {most} operands"
             )
         return [f32]
 
@@ -319,7 +319,7 @@ class DimOp(PyptoOp):
         if not 0 <= call.int("axis") < rank:
             last = f"dimensions 0 to {rank - 1}" if rank else "no dimension"
             call.error(
-                "PTO117",
+                "PTO135",
                 f"dim {call.int('axis')} of a tensor of rank {rank}",
                 at="axis",
                 label=f"{call.name_of('source')} has {last}",
@@ -354,7 +354,7 @@ class AssertOp(PyptoOp, WithExpr):
         _check_symbols(call, expr)
         if not isinstance(expr, Compare):
             call.error(
-                "PTO135",
+                "PTO145",
                 "assert needs a compare",
                 rule="a compare is one of == ne < <= > >=",
             )

@@ -171,3 +171,6 @@ def test_what_else_only_make_can_get_wrong():
     assert code_of(composite.SwigluOp, value(tensor("", "f32"))) == "PTO135"
     truths = value(tensor("4x8x", "i1")), value("4xi32")
     assert code_of(indexing.IndexAddOp, c, *truths, axis=0) == "PTO111"
+    state = value("1xf32"), value("1xf32")
+    scores = value(tensor("", "f32"))
+    assert code_of(composite.OnlineSoftmaxOp, scores, *state) == "PTO135"

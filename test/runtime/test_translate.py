@@ -13,6 +13,8 @@ from kernel_harness import Array, run_kernel
 
 from pyptoc.dialects.diagnostics import RunError
 from pyptoc.dialects.tile_vector import VECTOR_FAMILIES
+from pyptoc.runtime import numerics
+from pyptoc.runtime.decode import decoder
 
 BF16 = ml_dtypes.bfloat16
 DTYPES: dict[str, Any] = {
@@ -613,3 +615,24 @@ def test_out_of_bounds(
     assert diagnostic.at_run_time
     assert ":5:3" in str(diagnostic.location) or "5" in str(diagnostic)
     assert "in task (%i = 0) of @k" in diagnostic.notes[-1].message
+
+
+# Decoding ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["f16", "bf16", "f8E4M3FN", "f8E5M2", "f8E8M0FNU"])
+def test_decoding_all_codes(name: str) -> None:
+    """Every code, in boxes with and without infinities, contiguous or not."""
+    dtype = numerics.storage_dtype(name)
+    codes = np.arange(256**dtype.itemsize, dtype=f"u{dtype.itemsize}")
+    values = codes.view(dtype)
+    finite = values[np.isfinite(values.astype(np.float32))]
+    for chosen in (values, finite):
+        for columns in (2, 7, len(chosen) // 2):
+            rows = len(chosen) // columns
+            box = chosen[: rows * columns].reshape(rows, columns)
+            for view in (box, box[:, : columns - 1], box.T):
+                scratch = np.empty(view.size, np.float32)
+                got = decoder(dtype)(view, scratch)
+                assert np.array_equal(got, view.astype(np.float32), equal_nan=True)
+                assert np.array_equal(np.signbit(got), np.signbit(view.astype(np.float32)))

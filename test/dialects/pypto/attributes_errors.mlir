@@ -71,7 +71,7 @@ func.func @data_kind(%x: tensor<4xf32> {pypto.data = #pypto.data<unifrom 0 to 1>
 
 // -----
 
-// CHECK: :[[# @LINE + 1]]:76: error[PTO100]: Expected 'to'
+// CHECK: :[[# @LINE + 1]]:76: error[PTO100]: 'to' is expected here
 func.func @data_range(%x: tensor<4xf32> {pypto.data = #pypto.data<uniform 0, 1>}) {
   func.return
 }

@@ -2,21 +2,21 @@
 
 // Loops: headers, what they carry, where they store.
 
-func.func @no_yield(%a: tensor<16x8xf32>, %c: i1) {
-  // CHECK: :[[# @LINE + 2]]:37: error[PTO104]: %c is defined twice
-  // CHECK: note: the other definition is at {{.*}}:43
-  %y = pypto.for (%i = 0 to 4) iter(%c = %a) {
-    %z = pypto.exp %c
+func.func @no_yield(%a: tensor<16x8xf32>) {
+  %y = pypto.for (%i = 0 to 4) iter(%k = %a) {
+    // CHECK: :[[# @LINE + 2]]:5: error[PTO150]: the body of a for ends with pypto.yield
+    // CHECK: help: pypto.yield with one value for each iter
+    %z = pypto.exp %k
   }
   func.return
 }
 
 // -----
 
-func.func @yield_type(%a: tensor<16x8xf32>, %h: tensor<16x8xbf16>, %c: i1) {
-  // CHECK: :[[# @LINE + 2]]:37: error[PTO104]: %c is defined twice
-  // CHECK: note: the other definition is at {{.*}}:68
-  %y = pypto.for (%i = 0 to 4) iter(%c = %a) {
+func.func @yield_type(%a: tensor<16x8xf32>, %h: tensor<16x8xbf16>) {
+  %y = pypto.for (%i = 0 to 4) iter(%k = %a) {
+    // CHECK: :[[# @LINE + 2]]:17: error[PTO151]: yield of tensor<16x8xbf16>, the loop carries tensor<16x8xf32>
+    // CHECK: rule: value and initial value have the same type, up to ?
     pypto.yield %h
   }
   func.return
@@ -24,10 +24,9 @@ func.func @yield_type(%a: tensor<16x8xf32>, %h: tensor<16x8xbf16>, %c: i1) {
 
 // -----
 
-func.func @yield_count(%a: tensor<16x8xf32>, %c: i1) {
-  // CHECK: :[[# @LINE + 2]]:37: error[PTO104]: %c is defined twice
-  // CHECK: note: the other definition is at {{.*}}:46
-  %y = pypto.for (%i = 0 to 4) iter(%c = %a) {
+func.func @yield_count(%a: tensor<16x8xf32>) {
+  %y = pypto.for (%i = 0 to 4) iter(%k = %a) {
+    // CHECK: :[[# @LINE + 1]]:5: error[PTO150]: yield has 2 values, the loop carries 1
     pypto.yield %a, %a
   }
   func.return
@@ -35,10 +34,9 @@ func.func @yield_count(%a: tensor<16x8xf32>, %c: i1) {
 
 // -----
 
-func.func @yield_nothing(%a: tensor<16x8xf32>, %c: i1) {
-  // CHECK: :[[# @LINE + 2]]:37: error[PTO104]: %c is defined twice
-  // CHECK: note: the other definition is at {{.*}}:48
-  %y = pypto.for (%i = 0 to 4) iter(%c = %a) {
+func.func @yield_nothing(%a: tensor<16x8xf32>) {
+  %y = pypto.for (%i = 0 to 4) iter(%k = %a) {
+    // CHECK: :[[# @LINE + 1]]:5: error[PTO150]: yield has 0 values, the loop carries 1
     pypto.yield
   }
   func.return
@@ -96,7 +94,7 @@ func.func @float_bound(%s: f32) {
 // -----
 
 func.func @no_bound() {
-  // CHECK: :[[# @LINE + 1]]:20: error[PTO100]: Expected 'to'
+  // CHECK: :[[# @LINE + 1]]:20: error[PTO100]: 'to' is expected here
   pypto.for (%i = 0) {
   }
   func.return
@@ -104,10 +102,10 @@ func.func @no_bound() {
 
 // -----
 
-func.func @binding_type(%a: tensor<16x8xf32>, %c: i1) {
+func.func @binding_type(%a: tensor<16x8xf32>) {
   // CHECK: :[[# @LINE + 1]]:42: error[PTO141]: %a is tensor<16x8xf32>, not tensor<4xf32>
-  %y = pypto.for (%i = 0 to 4) iter(%c = %a : tensor<4xf32>) {
-    pypto.yield %c
+  %y = pypto.for (%i = 0 to 4) iter(%k = %a : tensor<4xf32>) {
+    pypto.yield %k
   }
   func.return
 }

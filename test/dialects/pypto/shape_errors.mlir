@@ -50,7 +50,7 @@ func.func @arithmetic(%a: tensor<16x8xf32>, %n: index) {
 
 func.func @minus(%a: tensor<16x8xf32>, %n: index) {
   // CHECK: :[[# @LINE + 2]]:22: error[PTO133]: subscripts hold no arithmetic
-  // CHECK: help: compute it first: %o = pypto.index %n - 1 
+  // CHECK: help: compute it first: %o = pypto.index %n - 1
   %y = pypto.view %a[%n - 1 +: 4, :]
   func.return
 }
@@ -109,7 +109,7 @@ func.func @no_tensor(%n: index) {
 // -----
 
 func.func @no_subscripts(%a: tensor<16x8xf32>) {
-  // CHECK: :[[# @LINE + 1]]:20: error[PTO100]: '[' expected at the end of this line
+  // CHECK: :[[# @LINE + 1]]:20: error[PTO100]: '[' is expected at the end of this line
   %y = pypto.view %a
   func.return
 }

@@ -48,7 +48,8 @@ func.func @defined_later(%a: tensor<16x8xf32>) {
 // -----
 
 func.func @no_such_result(%a: tensor<16x8xf32>) {
-  // CHECK: :[[# @LINE + 1]]:18: error[PTO103]: %a has 1 values, counted from 0: #1 is not one of them
+  // CHECK: :[[# @LINE + 2]]:18: error[PTO103]: %a has no #1
+  // CHECK: rule: its 1 values count from #0
   %y = pypto.exp %a#1
   func.return
 }
@@ -65,8 +66,8 @@ func.func @defined_twice(%a: tensor<16x8xf32>) {
 
 // -----
 
-// CHECK: :[[# @LINE + 1]]:44: error[PTO100]: Operation has 1 results, but was given 2 to bind. at the end of this line
 func.func @two_names(%a: tensor<16x8xf32>) {
+  // CHECK: :[[# @LINE + 1]]:3: error[PTO100]: 1 result, but 2 before the =
   %y, %z = pypto.exp %a
   func.return
 }
@@ -172,7 +173,7 @@ func.func @unknown_word(%a: tensor<16x8xf32>) {
 // -----
 
 func.func @unknown_type(%a: tensor<16x8xf32>) {
-  // CHECK: :[[# @LINE + 1]]:25: error[PTO100]: type expected
+  // CHECK: :[[# @LINE + 1]]:25: error[PTO100]: a type is expected here
   %y = pypto.cast %a to bf17
   func.return
 }
@@ -307,7 +308,7 @@ func.func @alias(%a: tensor<16x8xf32>) {
 // -----
 
 func.func @unclosed_settings(%a: tensor<16x8xf32>) {
-  // CHECK: :[[# @LINE + 1]]:30: error[PTO100]: Expected '}' at the end of this line
+  // CHECK: :[[# @LINE + 1]]:30: error[PTO100]: '}' is expected at the end of this line
   %y = pypto.exp %a {tag = "p"
   func.return
 }

@@ -1,0 +1,61 @@
+"""What a running program can do wrong, as located errors (RunError)."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import NoReturn, cast
+
+import numpy as np
+from xdsl.ir import Operation
+
+from pyptoc.dialects.diagnostics import Diagnostic, RunError
+from pyptoc.dialects.expr import Compare
+from pyptoc.dialects.pypto.scalars import AssertOp
+from pyptoc.runtime.memory import Memory
+
+
+def raise_out_of_bounds(op: Operation, message: str, rule: str = "") -> NoReturn:
+    raise RunError([Diagnostic("PTO402", message, op.location, rule=rule)])
+
+
+def raise_assertion(op: AssertOp, operands: tuple[int, ...]) -> NoReturn:
+    """The error of a pypto.assert whose operands have these values."""
+    known: dict[Hashable, int] = {f"s{n}": value for n, value in enumerate(operands)}
+    compare = cast(Compare, op.expr.data)
+    shown = operands[len(op.inputs) :]
+    if not shown:
+        shown = (compare.lhs.evaluate(known), compare.rhs.evaluate(known))
+    message = op.message.data
+    for number, value in enumerate(shown):
+        message = message.replace(f"{{{number}}}", str(value))
+    code = "PTO401" if op.code is None else op.code.data
+    names = {
+        f"s{number}": f"%{value.name_hint or number}"
+        for number, value in enumerate(op.inputs)
+    }
+    rule = compare.to_string(lambda key: names[cast(str, key)])
+    values = ", ".join(
+        f"{name} = {known[symbol]}" for symbol, name in sorted(names.items())
+    )
+    found = Diagnostic(code, message, op.location, rule=rule, here=values)
+    raise RunError([found])
+
+
+def check_written(name: str, memory: Memory, at: Operation) -> None:
+    """Raise PTO405 if a result has elements that no store wrote."""
+    marks = memory.written
+    if marks is None or marks.all():
+        return
+    places = np.nonzero(~marks)
+    ranges = [(int(place.min()), int(place.max())) for place in places]
+    names = [f"dimension {dim}: " for dim in range(len(ranges))]
+    names[-2:] = ["rows ", "columns "][-len(names) :]
+    if len(names) == 1:
+        names = ["elements "]
+    where = ", ".join(
+        f"{kind}{low} to {high}"
+        for kind, (low, high) in zip(names, ranges, strict=True)
+    )
+    count = len(places[0])
+    message = f'result "{name}" has {count} elements that no store wrote: {where}'
+    raise RunError([Diagnostic("PTO405", message, at.location)])
