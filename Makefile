@@ -11,9 +11,8 @@ JOBS ?= auto
 demo: $(VENV)/.installed
 	@mkdir -p build/demo
 	$(BIN)/python test/demo.py build/demo/inputs.npz build/demo/golden.npz
-	$(BIN)/pyptoc $(OPERATOR) -o build/demo/program.mlir
-	$(BIN)/pyptoc $(OPERATOR) --run --inputs build/demo/inputs.npz \
-	  --expect build/demo/golden.npz
+	$(BIN)/pyptoc $(OPERATOR) -o build/demo/program.mlir --run \
+	  --inputs build/demo/inputs.npz --expect build/demo/golden.npz
 
 test: lint
 	$(BIN)/python -m pytest -q -n $(JOBS) test

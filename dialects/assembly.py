@@ -9,6 +9,7 @@ checked where given.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import TypeAlias, cast
@@ -77,7 +78,14 @@ def split_mixed(values: Iterable[Mixed]) -> tuple[list[SSAValue], IntArray]:
 def join_mixed(static: IntArray, operands: Sequence[SSAValue]) -> list[Mixed]:
     """The inverse of `split_mixed`."""
     dynamic = iter(operands)
-    return [next(dynamic) if v == DYNAMIC else v for v in static.get_values()]
+    values = unpack(static.data.data)
+    return [next(dynamic) if v == DYNAMIC else v for v in values]
+
+
+@lru_cache(maxsize=4096)
+def unpack(data: bytes) -> tuple[int, ...]:
+    """The numbers of an integer array; xDSL decodes them anew at each access."""
+    return struct.unpack(f"<{len(data) // 8}q", data)
 
 
 def mixed_sizes(shape: Sequence[int], operands: Sequence[SSAValue]) -> list[Mixed]:

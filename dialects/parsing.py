@@ -12,6 +12,7 @@ is an error at once.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any, NoReturn, TypeVar
@@ -74,6 +75,9 @@ class ErrorOp(IRDLOperation):
     res = var_result_def()
 
 
+_NAME = r"%[\w.$-]+(?::\d+)?"
+_TARGETS = re.compile(rf"{_NAME}(?:\s*,\s*{_NAME})*\s*=\s*[\"A-Za-z_]")
+"""`%a, %b = ` before the name of an operation."""
 _FOLLOWS = (
     MLIRTokenKind.PERCENT_IDENT,
     MLIRTokenKind.BARE_IDENT,
@@ -131,6 +135,8 @@ class LocParser(Parser):
         self._location: LocationAttr | None = None
         self._module: Operation | None = None
         self._nesting = 0
+        self._limit = MAX_NESTING
+        self._unknown: set[Operation] = set()
         self._filename = filename
         self._line_starts = [0]
         for line in text.splitlines(keepends=True):
@@ -272,6 +278,9 @@ class LocParser(Parser):
             op = super().parse_operation()
             if self._location is None:
                 op.location = self.location_at(start.start)
+            elif isinstance(self._location, UnknownLoc):
+                self._unknown.add(op)
+            self._place_terminators(op)
             if op.name == "builtin.module":
                 self._module = op
             if self._current_token.kind not in _FOLLOWS:
@@ -295,6 +304,16 @@ class LocParser(Parser):
         del self._parser_state.dialect_stack[depth:]
         return self._recover(start.start)
 
+    def _place_terminators(self, op: Operation) -> None:
+        """Terminators that the text leaves out stand where their operation does."""
+        for region in op.regions:
+            for block in region.blocks:
+                last = block.last_op
+                if last is None or last in self._unknown:
+                    continue
+                if isinstance(last.location, UnknownLoc):
+                    last.location = op.location
+
     def parse_optional_location(self) -> LocationAttr | None:
         # The last one read is that of the operation just parsed, if it has one.
         self._location = super().parse_optional_location()
@@ -316,7 +335,11 @@ class LocParser(Parser):
     ) -> Region | None:
         if not self.at(MLIRTokenKind.L_BRACE):
             return None
-        if self._nesting == MAX_NESTING:
+        if self._nesting == 0:
+            # A module around the functions, as it is printed, does not count.
+            in_module = self._parser_state.dialect_stack[-1:] == ["builtin"]
+            self._limit = MAX_NESTING + in_module
+        if self._nesting == self._limit:
             error(
                 self._current_token.span,
                 "PTO108",
@@ -422,10 +445,7 @@ class LocParser(Parser):
             return "." in token.span.text
         if token.kind != MLIRTokenKind.PERCENT_IDENT:
             return False
-        line = text[start : text.find("\n", start) if "\n" in text[start:] else None]
-        targets, equals, value = line.partition("=")
-        names = all(part.strip().startswith("%") for part in targets.split(","))
-        return bool(equals) and names and not value.lstrip().startswith("%")
+        return _TARGETS.match(text, start) is not None
 
 
 def _location_of_value(value: SSAValue) -> Attribute | None:

@@ -18,6 +18,7 @@ from abc import ABC
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 from typing import Any, ClassVar, Self, TypeAlias, cast
 
 from xdsl.dialects.builtin import (
@@ -229,7 +230,7 @@ class VectorOp(Instruction, ABC):
         return cls.create(
             operands=[*values, dest, *dynamic],
             properties={
-                "inputs": ArrayAttr(described),
+                "inputs": _described(tuple(described)),
                 "static_extents": static,
                 "operandSegmentSizes": segments(len(values), 1, len(dynamic)),
                 **options,
@@ -381,6 +382,12 @@ class VectorOp(Instruction, ABC):
         for arg in args:
             if isinstance(arg, tuple) and arg[1] is Form.SCALAR:
                 _check_scalar(arg[0].type, element)
+
+
+@lru_cache(maxsize=1024)
+def _described(inputs: tuple[Attribute, ...]) -> ArrayAttr[Attribute]:
+    """The shared array of these inputs."""
+    return ArrayAttr(inputs)
 
 
 def _check_scalar(type: Attribute, element: Attribute) -> None:

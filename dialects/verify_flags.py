@@ -17,7 +17,7 @@ stands for all ids that the range of the expression allows.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -48,6 +48,12 @@ class Index:
         operation, expr = found
         return Index((expr, tuple(operation.operands)), value)
 
+    def depends_on(self, block: Block) -> bool:
+        """Whether the index is another one each time that `block` runs."""
+        found = _expression(self.value)
+        roots = (self.value,) if found is None else found[0].operands
+        return any(_block_of(root) is block for root in roots)
+
     def range(self) -> range | None:
         """All values that the expression can have, if they are few."""
         found = _expression(self.value)
@@ -57,6 +63,11 @@ class Index:
         if interval.lo is None or interval.hi is None or interval.hi > 64:
             return None
         return range(interval.lo, interval.hi + 1)
+
+
+def _block_of(value: SSAValue) -> Block | None:
+    owner = value.owner
+    return owner.parent if isinstance(owner, Operation) else owner
 
 
 def _expression(value: SSAValue) -> tuple[Operation, Expr] | None:
@@ -106,25 +117,28 @@ class Tokens:
     def want(self, flag: Flag, tokens: int, wait: FlagOp) -> None:
         """At this point `tokens` must be there."""
         need = tokens - self.change.get(flag, 0)
-        if need > self.need.get(flag, 0):
-            self.need[flag] = need
-            self.wait[flag] = wait
+        if need <= self.need.get(flag, 0):
+            return
+        slots = _slots(flag)
+        if slots and all(self.change.get(slot, 0) >= tokens for slot in slots):
+            return  # whichever it is, it has been set
+        self.need[flag] = need
+        self.wait[flag] = wait
 
-    def enter(self, body: Tokens) -> None:
-        """A neutral region runs at this point, perhaps often, perhaps not at all."""
+    def enter(self, body: Tokens, block: Block) -> None:
+        """A neutral body runs at this point, perhaps often, perhaps not at all."""
         for flag, tokens in body.need.items():
-            for known in _static_flags(flag):
+            index = flag[3]
+            inside = index is not None and index.depends_on(block)
+            for known in _slots(flag) if inside else (flag,):
                 self.want(known, tokens, body.wait[flag])
 
 
-def _static_flags(flag: Flag) -> Iterator[Flag]:
-    """The flags that one with an index can be. None, if its range is not known."""
+def _slots(flag: Flag) -> tuple[Flag, ...]:
+    """The flags that one with an index can be. Empty, if its range is not known."""
     source, target, base, index = flag
-    if index is None:
-        yield flag
-        return
-    for value in index.range() or ():
-        yield source, target, base + value, None
+    values = index.range() if index is not None else None
+    return tuple((source, target, base + value, None) for value in values or ())
 
 
 def check_flags(kernel: Block) -> list[Diagnostic]:
@@ -162,7 +176,8 @@ def _may_be_set(tokens: Tokens, flag: Flag) -> bool:
 def _leak(flag: Flag, change: int, op: FlagOp, where: str) -> Diagnostic:
     return Diagnostic(
         FLAG_ERROR,
-        f"{where} leaves {count(change, 'token')} of flag {_text(flag)} that nothing takes",
+        f"{where} leaves {count(change, 'token')} of flag {_text(flag)} "
+        "that nothing takes",
         op.location,
         rule="at the end of a kernel no flag is set",
     )
@@ -189,12 +204,13 @@ def _count_region(
                 found.append(
                     Diagnostic(
                         FLAG_ERROR,
-                        f"a body of {op.name} {given} {count(abs(change), 'token')} of flag "
-                        f"{_text(flag)} more than it "
+                        f"a body of {op.name} {given} "
+                        f"{count(abs(change), 'token')} of flag {_text(flag)} "
+                        "more than it "
                         f"{'takes' if change > 0 else 'gives'}",
                         body.last[flag].location,
                         rule="each loop body and branch leaves every flag as it was",
                         notes=(Note(f"the {op.name}", op.location),),
                     )
                 )
-        tokens.enter(body)
+        tokens.enter(body, block)

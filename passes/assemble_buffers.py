@@ -1,5 +1,5 @@
 """
-Tensors become memory: `memref`s in global memory, written in place, with explicit waits.
+Tensors become memory: `memref`s in global memory, written in place, with waits.
 
     func.func @f(%a: tensor<?x64xf32>) -> tensor<?x64xf32> {
       %y0 = pypto.empty[%m, 64]
@@ -129,9 +129,8 @@ class MemoryForm:
             convert = _CONVERSIONS.get(type(op))
             if convert is not None:
                 convert(self, op)
-            elif any(isinstance(r.type, TensorType) for r in op.results):
-                if not isinstance(op, tensor.ViewOp):
-                    unsupported(op)
+            elif makes_tensor(op) and not isinstance(op, tensor.ViewOp):
+                unsupported(op)
 
     def alloc(self, op: tensor.EmptyOp) -> None:
         sizes = sizes_for(op.results[0], op.mixed_sizes, Builder.before(op))
@@ -148,9 +147,7 @@ class MemoryForm:
         replace_op(op, new)
 
     def read(self, op: scalars.ReadOp) -> None:
-        new = ReadOp.make(
-            op.source, op.mixed_offsets, result_type=op.results[0].type
-        )
+        new = ReadOp.make(op.source, op.mixed_offsets, result_type=op.results[0].type)
         new.location = op.location
         replace_op(op, new)
 
@@ -203,7 +200,11 @@ def sizes_for(
     """`sizes` as numbers exactly where the type of `value` is static."""
     assert isinstance(value.type, TensorType)
     return [
-        static if static >= 0 else build.constant(size) if isinstance(size, int) else size
+        static
+        if static >= 0
+        else build.constant(size)
+        if isinstance(size, int)
+        else size
         for static, size in zip(value.type.get_shape(), sizes, strict=True)
     ]
 
@@ -232,6 +233,11 @@ def store_of(assemble: AssembleOp) -> StoreOp:
         attributes=dict(assemble.attributes),
         location=assemble.location,
     )
+
+
+def makes_tensor(op: Operation) -> bool:
+    """Whether a result of `op` is still a tensor."""
+    return any(isinstance(result.type, TensorType) for result in op.results)
 
 
 def unsupported(op: Operation) -> None:

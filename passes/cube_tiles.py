@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from xdsl.dialects.builtin import Float8E8M0FNUType, f32, i32, IntegerType
+from xdsl.dialects.builtin import Float8E8M0FNUType, IntegerType, f32, i32
 from xdsl.ir import Attribute, Operation
 
 from pyptoc.dialects.diagnostics import error
@@ -86,7 +86,9 @@ class CubeTile:
     def clamped(self, c: Contraction) -> CubeTile:
         """No larger than the matmul itself, in whole alignment units."""
 
-        def clamp(inner: int, outer: int, size: int | None, unit: int) -> tuple[int, int]:
+        def clamp(
+            inner: int, outer: int, size: int | None, unit: int
+        ) -> tuple[int, int]:
             if size is None:
                 return inner, outer
             inner = min(inner, round_up(max(size, 1), unit))
@@ -124,12 +126,8 @@ def needs(tile: CubeTile, c: Contraction, l1_slots: int = 1) -> list[Need]:
     pairs = 2 * -(-tile.k1 // MX_BLOCK)
     pairs0 = 2 * -(-tile.k0 // MX_BLOCK)
     found = [
-        Need(
-            "l0a", left, "mL0 * kL0", f"{tile.m0} * {tile.k0} = {left} B", "m or k"
-        ),
-        Need(
-            "l0b", right, "kL0 * nL0", f"{tile.k0} * {tile.n0} = {right} B", "k or n"
-        ),
+        Need("l0a", left, "mL0 * kL0", f"{tile.m0} * {tile.k0} = {left} B", "m or k"),
+        Need("l0b", right, "kL0 * nL0", f"{tile.k0} * {tile.n0} = {right} B", "k or n"),
         Need(
             "l0c",
             result,
@@ -159,10 +157,8 @@ def overflow(tile: CubeTile, c: Contraction, machine: Machine) -> Need | None:
     return None
 
 
-def check_fits(
-    tile: CubeTile, c: Contraction, machine: Machine, op: Operation
-) -> None:
-    """PTO210 if a space of `machine` cannot hold the tile; the help names one that fits."""
+def check_fits(tile: CubeTile, c: Contraction, machine: Machine, op: Operation) -> None:
+    """PTO210 if a space cannot hold the tile; the help names a tile that fits."""
     need = overflow(tile, c, machine)
     if need is None:
         return

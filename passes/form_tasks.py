@@ -168,7 +168,9 @@ def is_made_inside(
     if isinstance(value, OpResult) and isinstance(value.op, FullOp):
         return False
     base = window_of(value, shapes).base
-    destination = any(isinstance(op, AssembleOp) and op.dest is value for op in group.ops)
+    destination = any(
+        isinstance(op, AssembleOp) and op.dest is value for op in group.ops
+    )
     return defined_in(base, outer) and not destination
 
 

@@ -184,7 +184,16 @@ def find_hazards(kernel: KernelOp, aliases: Mapping[int, int]) -> Hazards:
     """
     tree = _Tree(kernel, aliases)
     root = tree.block(kernel.block, None, frozenset())
-    return Hazards(root, _neighbours(tree.allocations))
+    neighbours = _neighbours(tree.allocations, tree.pipes)
+    # What one pipe alone touches is in order, and most buffers are of that kind.
+    contested = {
+        resource
+        for resource, pipes in tree.pipes.items()
+        if resource in neighbours or len(bits(pipes)) > 1
+    }
+    for item in tree.instructions:
+        item.accesses = [a for a in item.accesses if a.resource in contested]
+    return Hazards(root, neighbours)
 
 
 class _Tree:
@@ -194,6 +203,8 @@ class _Tree:
         self.allocations: list[AllocOp] = []
         self.number = 0
         self.position = 0
+        self.instructions: list[Item] = []
+        self.pipes: dict[int, int] = {}
         self.keys: dict[Hashable, SlotKey] = {}
         self.numbers: dict[SSAValue, int] = {}
         self.touched: dict[SSAValue, tuple[int, SlotKey | int | None]] = {}
@@ -231,12 +242,15 @@ class _Tree:
     def instruction(self, op: Instruction) -> Item:
         self.position += STRIDE
         at, pipe = self.position, PIPE_NUMBER[op.pipe]
-        accesses = [
-            Access(*self.touched[value], pipe, write, at)
-            for write, values in ((False, op.reads()), (True, op.writes()))
-            for value in values
-        ]
-        return Item(op, self.number, at, at, 1 << pipe, accesses)
+        accesses: list[Access] = []
+        for write, values in ((False, op.reads()), (True, op.writes())):
+            for value in values:
+                resource, slot = self.touched[value]
+                accesses.append(Access(resource, slot, pipe, write, at))
+                self.pipes[resource] = self.pipes.get(resource, 0) | 1 << pipe
+        item = Item(op, self.number, at, at, 1 << pipe, accesses)
+        self.instructions.append(item)
+        return item
 
     def slot(self, op: SlotOp) -> None:
         resource, _ = self.touched[op.operands[0]]
@@ -309,21 +323,27 @@ def _copy(access: Access) -> Access:
     )
 
 
-def _neighbours(allocations: list[AllocOp]) -> dict[int, list[int]]:
-    """For each allocation, the others whose bytes overlap its own."""
+def _neighbours(
+    allocations: list[AllocOp], pipes: Mapping[int, int]
+) -> dict[int, list[int]]:
+    """For each allocation, the others that share its bytes and are of other pipes."""
     found: dict[int, list[int]] = {}
-    open_now: dict[str, list[tuple[int, int]]] = {}
+    open_now: dict[tuple[str, int], list[tuple[int, int]]] = {}
     placed = [
         (alloc.address, number, alloc)
         for number, alloc in enumerate(allocations)
-        if alloc.address is not None
+        if alloc.address is not None and number in pipes
     ]
     for address, number, alloc in sorted(placed, key=lambda entry: entry[:2]):
-        space = alloc.type.space.value
-        still = [(end, i) for end, i in open_now.get(space, []) if end > address]
-        for _, other in still:
-            found.setdefault(number, []).append(other)
-            found.setdefault(other, []).append(number)
-        still.append((address + alloc.total_bytes, number))
-        open_now[space] = still
+        kind = alloc.type.space.value, pipes[number]
+        for other_kind, entries in open_now.items():
+            in_order = other_kind == kind and len(bits(kind[1])) == 1
+            if other_kind[0] != kind[0] or in_order:
+                continue
+            entries[:] = [entry for entry in entries if entry[0] > address]
+            for _, other in entries:
+                found.setdefault(number, []).append(other)
+                found.setdefault(other, []).append(number)
+        end = address + alloc.total_bytes
+        open_now.setdefault(kind, []).append((end, number))
     return found

@@ -18,7 +18,7 @@ rows do not fit UB, the tile pass visits them in phases of `columns`.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, NoReturn
 
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
@@ -41,7 +41,6 @@ from pyptoc.passes.structured import element_type
 from pyptoc.passes.tile_settings import TILE, nearest_tile
 from pyptoc.passes.vector_tiles import VectorChooser
 from pyptoc.runtime.machine import Machine
-
 
 
 @dataclass(frozen=True)
@@ -168,7 +167,7 @@ class TileInference:
             help=f"#pypto.vec<{', '.join(map(str, tile.sizes[-rank:]))}>",
         )
 
-    def _no_vector_tile(self, chooser: VectorChooser) -> None:
+    def _no_vector_tile(self, chooser: VectorChooser) -> NoReturn:
         op = self.group.ops[0]
         unit = chooser.column_unit
         capacity = self.machine.space("ub").bytes

@@ -131,7 +131,9 @@ class KernelBody:
         rows, columns = [1] * (2 - len(sizes)) + sizes
         row, column = [-1] * (2 - len(kept)) + kept
         dims = self._unless_default(op.source, (row, column))
-        new = tile.LoadOp.make(op.source, op.mixed_offsets, [rows, columns], buffer, dims)
+        new = tile.LoadOp.make(
+            op.source, op.mixed_offsets, [rows, columns], buffer, dims
+        )
         Builder.before(op).emit(new)
         return Tile(buffer, rows, columns)
 

@@ -73,10 +73,10 @@ class LegalizeCastsPass(PyptocPass):
 def _legalize(op: CastOp, machine: Machine) -> None:
     """Replace `op` by its chain, if the machine does not have it."""
     source, target = element_of(op.source), element_of(op.result)
-    if machine.can_cast(str(source), str(target)):
-        return
-    if source == target and op.mode is None:
+    if source == target:
         _replace(op, op.source)
+    elif machine.can_cast(str(source), str(target)):
+        return
     elif source == i1:
         _replace(op, _from_truth(op))
     else:

@@ -34,9 +34,9 @@ from pyptoc.dialects.pypto.shape import FullOp
 from pyptoc.dialects.subscripts import Mixed
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.cube_tiles import MX_BLOCK, CubeTile, round_up
-from pyptoc.passes.tile_settings import TILE
 from pyptoc.passes.kernel_body import KernelBody, Tile, bounds_of, buffer_type_of
 from pyptoc.passes.structured import element_type
+from pyptoc.passes.tile_settings import TILE
 
 
 @dataclass
@@ -136,7 +136,9 @@ class Piece:
         """Emit the moves and the product before `at`."""
         op, body = self.op, self.body
         acc = body.tiles[op.acc]
-        left = self._operand(op.lhs, "l0a", op.a_trans is not None, acc.rows, first=True)
+        left = self._operand(
+            op.lhs, "l0a", op.a_trans is not None, acc.rows, first=True
+        )
         right = self._operand(
             op.rhs, "l0b", op.b_trans is not None, acc.columns, first=False
         )
@@ -146,7 +148,7 @@ class Piece:
         extents = [acc.rows, acc.columns, self.depth]
         if scales:
             product = tile.MatmulMxOp.make(
-                left, right, *scales, acc.buffer, extents, accumulate
+                left, right, scales[0], scales[1], acc.buffer, extents, accumulate
             )
         else:
             product = tile.MatmulOp.make(left, right, acc.buffer, extents, accumulate)
@@ -171,9 +173,7 @@ class Piece:
         k = build.index_or_int(self.offset)
         k_is_row = trans if first else not trans
         offsets: list[Mixed] = [k, 0] if k_is_row else [0, k]
-        extents: list[Mixed] = (
-            [self.depth, other] if k_is_row else [other, self.depth]
-        )
+        extents: list[Mixed] = [self.depth, other] if k_is_row else [other, self.depth]
         source = self.body.tiles[value].buffer
         build.emit(tile.MoveOp.make(source, offsets, extents, dest, trans=trans))
         return dest

@@ -75,7 +75,9 @@ def outline(tasks: TasksOp, name: str) -> KernelOp:
         argument = block.insert_arg(value.type, len(block.args))
         argument.name_hint = value.name_hint
         argument.location = tasks.location
-        inside = [use for use in value.uses if enclosing(use.operation, TasksOp) is tasks]
+        inside = [
+            use for use in value.uses if enclosing(use.operation, TasksOp) is tasks
+        ]
         for use in inside:
             use.operation.operands[use.index] = argument
     launch = launch_of(tasks, name, parameters)
@@ -95,9 +97,7 @@ def outline(tasks: TasksOp, name: str) -> KernelOp:
     )
 
 
-def launch_of(
-    tasks: TasksOp, name: str, parameters: Sequence[SSAValue]
-) -> LaunchOp:
+def launch_of(tasks: TasksOp, name: str, parameters: Sequence[SSAValue]) -> LaunchOp:
     """The launch with the grid and the waits of `tasks`."""
     waits = tasks.wait_list
     return LaunchOp.make(

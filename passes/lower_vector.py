@@ -1,7 +1,8 @@
 """
 A vector task's body becomes vector instructions on UB buffers.
 
-    %x = npu.load %a[%r +: %m, 0 +: 256] ; %e = pypto.exp %x ; npu.store %e into %y[%r, 0]
+    %x = npu.load %a[%r +: %m, 0 +: 256] ; %e = pypto.exp %x
+    npu.store %e into %y[%r, 0]
     ->
     %b = tile.alloc : !tile.buf<16x256xf32, ub>
     tile.load %a[%r, 0] [%m, 256] into %b
@@ -48,7 +49,6 @@ from pyptoc.passes.builder import Builder
 from pyptoc.passes.kernel_body import (
     KernelBody,
     Tile,
-    bounds_of,
     buffer_type_of,
     static_or,
 )
@@ -97,7 +97,7 @@ class VectorBody(KernelBody):
     # -- results
 
     def _result(self, op: Operation, extents: tuple[Mixed, Mixed]) -> Tile:
-        """The tile of `op`'s result: a carried buffer, a slot to store, or a new one."""
+        """The tile of the result: a carried buffer, a slot to store, or a new one."""
         value = op.results[0]
         buffer = self._carried_buffer(value)
         if buffer is None:
@@ -127,7 +127,9 @@ class VectorBody(KernelBody):
 
     def _cast(self, op: CastOp) -> None:
         dest = self._result(op, self._extents(op.results[0], op.source))
-        options = {k: op.properties[k] for k in ("mode", "saturate") if k in op.properties}
+        options = {
+            k: op.properties[k] for k in ("mode", "saturate") if k in op.properties
+        }
         self._emit(op, "cvt", [self.tiles[op.source].buffer], dest, **options)
 
     def _fold(self, op: ReductionOp | CumsumOp) -> None:
@@ -195,7 +197,9 @@ class VectorBody(KernelBody):
         for argument, value in zip(arguments, last.operands, strict=True):
             held, made = self.tiles[argument], self.tiles[value]
             if made.buffer is not held.buffer:
-                self._emit(last, "copy", [made.buffer], Tile(held.buffer, *made.extents))
+                self._emit(
+                    last, "copy", [made.buffer], Tile(held.buffer, *made.extents)
+                )
         for argument, result in zip(arguments, op.results, strict=True):
             self.tiles[result] = self.tiles[argument]
         self._drop_carried(op, last)
@@ -203,8 +207,8 @@ class VectorBody(KernelBody):
     def _initial(self, op: scf.ForOp, initial: SSAValue) -> Tile:
         """The carried buffer: the initial tile's own if nobody else uses it."""
         tile = self.tiles[initial]
-        owns = isinstance(initial, OpResult) and initial.has_one_use()
-        if owns and not isinstance(initial.op, LoadOp | CloneOp):
+        shared = isinstance(initial.owner, LoadOp | CloneOp | scf.ForOp | Block)
+        if initial.has_one_use() and not shared:
             return tile
         buffer = self.allocate(op, buffer_type_of(initial.type, "ub"))
         held = Tile(buffer, tile.rows, tile.columns)

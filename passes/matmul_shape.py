@@ -31,4 +31,3 @@ def matmul_shape(op: MatmulOp | ScaledMmOp, shapes: Shapes) -> MatmulShape:
     other, n = right[-2:] if op.b_trans is None else (right[-1], right[-2])
     batch = broadcast([left[:-2], right[:-2]])
     return MatmulShape(batch, m, n, k if k.is_const else other)
-

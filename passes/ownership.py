@@ -154,7 +154,9 @@ def is_argument(value: SSAValue, function: func.FuncOp) -> bool:
     return isinstance(value, BlockArgument) and value.block is function.body.block
 
 
-def attribute_name(attributes: ArrayAttr[DictionaryAttr] | None, index: int) -> str | None:
+def attribute_name(
+    attributes: ArrayAttr[DictionaryAttr] | None, index: int
+) -> str | None:
     """`pypto.name` of an argument or result."""
     if attributes is None or index >= len(attributes.data):
         return None
@@ -204,7 +206,8 @@ def is_inside(op: Operation, home: Block) -> bool:
 def is_over(other: Operation, user: Operation, home: Block) -> bool:
     """Whether `other`, in or under `home`, is done or cannot run when `user` does."""
     first, second = ancestor_in(other, home), ancestor_in(user, home)
-    assert first is not None and second is not None
+    assert first is not None
+    assert second is not None
     while first is second:
         if first in (other, user):
             return False
@@ -213,7 +216,8 @@ def is_over(other: Operation, user: Operation, home: Block) -> bool:
             return True
         home = first.regions[regions[0]].block
         first, second = ancestor_in(other, home), ancestor_in(user, home)
-        assert first is not None and second is not None
+        assert first is not None
+        assert second is not None
     return home.get_operation_index(first) < home.get_operation_index(second)
 
 

@@ -32,6 +32,7 @@ from xdsl.ir import Block, Operation, OpResult
 
 from pyptoc.dialects.context import PyptocContext
 from pyptoc.dialects.pypto.attrs import CubeTileAttr
+from pyptoc.dialects.pypto.matmul import MatmulOp, ScaledMmOp
 from pyptoc.dialects.pypto.scalars import AssertOp
 from pyptoc.dialects.pypto.shape import AssembleOp, FullOp
 from pyptoc.passes.base import PyptocPass
@@ -96,7 +97,9 @@ class Grouping:
             elif unit == "vector" and not is_free_leaf(op):
                 self._place(op)
         self._make_adjacent()
-        return list({id(g): g for op in self.block.ops if (g := self._group(op))}.values())
+        return list(
+            {id(g): g for op in self.block.ops if (g := self._group(op))}.values()
+        )
 
     def _group(self, op: Operation) -> Group | None:
         return self.group_of.get(op)
@@ -218,8 +221,8 @@ class Grouping:
 
 
 def may_split(op: Operation, shapes: Shapes) -> bool:
-    """Whether split-k may cut this matmul: its parts need a destination of their own."""
-    if unit_of(op) != "cube":
+    """Whether split-k may cut a matmul: the parts need a destination of their own."""
+    if not isinstance(op, MatmulOp | ScaledMmOp):
         return False
     tile = nearest_tile(op, CubeTileAttr, lambda tiles: tiles.cube)
     if tile is None or tile.split_k in (0, 1):

@@ -16,7 +16,7 @@ The analysis only reads the IR. `passes.builder` turns an expression back into o
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import NamedTuple
 
 from xdsl.dialects import arith, func, scf
@@ -98,7 +98,9 @@ class Shapes:
         owner = value.owner
         match owner:
             case IndexOp() if isinstance(value.type, IndexType):
-                known = {operand: self.expr(operand) for operand in owner.operands}
+                known: dict[Hashable, Expr | int] = {
+                    operand: self.expr(operand) for operand in owner.operands
+                }
                 expr = owner.value_expr
                 assert isinstance(expr, Expr)
                 return expr.subs(known)
@@ -151,9 +153,9 @@ class Shapes:
 
     def _branches(self, op: scf.IfOp, value: OpResult) -> Dims:
         """What both branches agree on; a root where they differ."""
-        yields = [region.block.last_op for region in op.regions]
-        assert all(isinstance(last, scf.YieldOp) for last in yields)
-        then, other = (self.dims(last.operands[value.index]) for last in yields)
+        ends = [region.block.last_op for region in op.regions]
+        yields = [end for end in ends if isinstance(end, scf.YieldOp)]
+        then, other = (self.dims(end.operands[value.index]) for end in yields)
         return tuple(
             a if a == b else Expr.sym(DimKey(value, axis))
             for axis, (a, b) in enumerate(zip(then, other, strict=True))
@@ -292,5 +294,5 @@ _RULES: dict[type[Operation], Callable[[Shapes, Operation], Dims]] = {
     MatmulOp: _contracted,
     ScaledMmOp: _contracted,
     MmaOp: _accumulated,
-    **{reduction: _reduced for reduction in REDUCTION_OPS},
+    **dict.fromkeys(REDUCTION_OPS, _reduced),
 }  # pyright: ignore

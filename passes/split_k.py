@@ -5,12 +5,13 @@ The K loop of a matmul task becomes a grid axis; consumers add the partial sums.
       %acc = scf.for %k = 0 to 512 step 256 ... ; npu.assemble %acc into %o[..] }
     npu.tasks .. on vector { %v = pypto.view %y[..] ... }
     ->
-    %p = npu.tasks (%i, %j, %s) in (.., 2) outs(%o = %p0 : tensor<2x?x512xf32>) on cube {
+    %p = npu.tasks (%i, %j, %s) in (.., 2) outs(%o = %p0) on cube {
       %acc = scf.for %k = 256 * %s to min(512, 256 * %s + 256) step 256 ... ;
       npu.assemble %acc into %o[%s, ..] }
     npu.tasks .. on vector {
       %v0 = pypto.view %p[0, ..]
-      %v = scf.for %s = 1 to 2 iter_args(%a = %v0) { add(%a, pypto.view %p[%s, ..]) } ... }
+      %v = scf.for %s = 1 to 2 iter_args(%a = %v0) {
+        add(%a, pypto.view %p[%s, ..]) } ... }
 
 The sum runs from the first part to the last, so a result does not depend on which task
 finished first. Where the result is used by anything but the views of vector tasks, a
@@ -39,11 +40,11 @@ from pyptoc.passes.base import PyptocPass
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.cleanup import erase_dead
 from pyptoc.passes.groups import Group, domain_of
-from pyptoc.passes.tile_settings import TILE
 from pyptoc.passes.shapes import Shapes
 from pyptoc.passes.structured import element_type, enclosing
 from pyptoc.passes.task_builder import Roots
 from pyptoc.passes.task_form import replace_op
+from pyptoc.passes.tile_settings import TILE
 from pyptoc.passes.tile_vector import VectorTiler
 from pyptoc.passes.vector_tiles import VectorChooser
 
@@ -136,9 +137,7 @@ class SplitK:
         index = tasks.block.insert_arg(IndexType(), tasks.rank)
         index.name_hint = "part"
         loop = next(
-            op
-            for op in tasks.body.walk()
-            if isinstance(op, scf.ForOp) and op.iter_args
+            op for op in tasks.body.walk() if isinstance(op, scf.ForOp) and op.iter_args
         )
         build = Builder.before(loop)
         total = self.roots.concrete(self.shapes.expr(loop.ub))
@@ -194,9 +193,7 @@ class SplitK:
         for axis, offset in enumerate(view.mixed_offsets):
             dropped = axis in view.dropped_dims
             subscripts.append(offset if dropped else (offset, sizes[axis]))
-        return ViewOp.make(
-            view.source, subscripts, result_type=view.results[0].type
-        )
+        return ViewOp.make(view.source, subscripts, result_type=view.results[0].type)
 
     def _combine_for_others(self) -> None:
         """Put a task that copies the result between it and uses that are no views."""
@@ -227,6 +224,8 @@ class SplitK:
 def reads_in_task(op: Operation) -> bool:
     """Whether `op` is a view in the body of a vector task."""
     tasks = enclosing(op, TasksOp)
-    return isinstance(op, ViewOp) and tasks is not None and (
-        tasks.unit.data == Unit.VECTOR
+    return (
+        isinstance(op, ViewOp)
+        and tasks is not None
+        and (tasks.unit.data == Unit.VECTOR)
     )

@@ -178,9 +178,9 @@ class Steps:
         """`x` in another shape; sizes are expressions over roots."""
         known = [Expr.of(size) for size in sizes]
         unknown = [i for i, size in enumerate(known) if not size.is_const]
+        if len(unknown) == 1 and Expr.const(0) not in known:
+            known[unknown[0]] = Expr.const(-1)
         items = [self.build.index_or_int(size) for size in known]
-        if len(unknown) == 1 and 0 not in items:
-            items[unknown[0]] = -1
         return self.emit(ReshapeOp.make(x, items))
 
     def columns(self, x: SSAValue, offset: Expr, size: Expr) -> SSAValue:

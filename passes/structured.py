@@ -34,7 +34,6 @@ from pyptoc.dialects.pypto.reduce import (
 from pyptoc.dialects.pypto.shape import AssembleOp, CloneOp, FullOp
 from pyptoc.passes.shapes import Dims, Shapes
 
-
 Op = TypeVar("Op", bound=Operation)
 
 

@@ -64,7 +64,9 @@ def cut(lo: Expr, step: int, total: Expr, *, clamp: bool = False) -> Extent:
     return Extent(lo, size, step)
 
 
-def bounded_type(extents: Sequence[Extent], element: Attribute) -> TensorType[Attribute]:
+def bounded_type(
+    extents: Sequence[Extent], element: Attribute
+) -> TensorType[Attribute]:
     """The tensor type of a tile: bounds are written only where a size is dynamic."""
     sizes = [extent.static for extent in extents]
     dynamic = any(size == DYNAMIC for size in sizes)
@@ -144,9 +146,7 @@ class BodyBuilder:
             keeps = axis in kept
             subscripts[dim] = (lo, self.index(extent.size)) if keeps else lo
         type_ = bounded_type([extents[a] for a in kept], element_type(window.base))
-        return self.build.value(
-            ViewOp.make(window.base, subscripts, result_type=type_)
-        )
+        return self.build.value(ViewOp.make(window.base, subscripts, result_type=type_))
 
     def assemble(
         self,

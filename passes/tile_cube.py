@@ -23,8 +23,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr, IntegerType, TensorType
-from xdsl.ir import Operation, SSAValue
+from xdsl.dialects.builtin import (
+    AnyFloat,
+    FloatAttr,
+    IntegerAttr,
+    IntegerType,
+    TensorType,
+)
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.npu_attrs import Unit
@@ -41,7 +47,6 @@ from pyptoc.passes.matmul_shape import MatmulShape, matmul_shape
 from pyptoc.passes.nests import Nest
 from pyptoc.passes.shapes import Dims, Shapes
 from pyptoc.passes.structured import element_type, is_one
-from pyptoc.passes.tile_settings import TILE
 from pyptoc.passes.task_builder import (
     ONE,
     ZERO,
@@ -54,6 +59,7 @@ from pyptoc.passes.task_builder import (
     offsets_at,
     open_tasks,
 )
+from pyptoc.passes.tile_settings import TILE
 from pyptoc.passes.windows import Window, window_of
 
 TRANSPOSES = ("a_trans", "b_trans", "scales_a_trans", "scales_b_trans")
@@ -161,7 +167,9 @@ class CubeTiler:
             body, m0 = self._inner(body, m1, tile.m0, loops)
         if tile.n1 > tile.n0:
             body, n0 = self._inner(body, n1, tile.n0, loops)
-        batch = [Extent(i, Expr.const(1), 1) for i in frame.grid[len(self.nest.loops) : -2]]
+        batch = [
+            Extent(i, Expr.const(1), 1) for i in frame.grid[len(self.nest.loops) : -2]
+        ]
         result = self._accumulate(body, batch, m0, n0, scales)
         offsets = offsets_at([*batch, m0, n0], base)
         body.assemble(result, frame.outs[0], offsets)
@@ -187,13 +195,10 @@ class CubeTiler:
     ) -> SSAValue:
         accumulator = contraction_of(self.op, self.shapes).accumulator
         type_ = bounded_type([m, n], accumulator)
-        integer = isinstance(accumulator, IntegerType)
-        zero = IntegerAttr(0, accumulator) if integer else FloatAttr(0.0, accumulator)
+        zero = zero_of(accumulator)
         sizes = [body.index(m.size), body.index(n.size)]
         initial = body.build.value(FullOp.make(zero, sizes, result_type=type_))
-        loop, inner = body.loop(
-            ZERO, self.shape.k, self.tile.k1, [initial], name="k"
-        )
+        loop, inner = body.loop(ZERO, self.shape.k, self.tile.k1, [initial], name="k")
         carried = loop.body.block.args[1]
         k = cut(Expr.sym(loop.body.block.args[0]), self.tile.k1, self.shape.k)
         operands = self._operand_tiles(inner, batch, m, n, k)
@@ -211,7 +216,9 @@ class CubeTiler:
             for name in TRANSPOSES
             if name in self.op.properties
         }
-        return MmaOp.make(carried, *operands, result_type=carried.type, **flags)
+        mma = MmaOp.make(carried, *operands, result_type=carried.type)
+        mma.properties.update(flags)
+        return mma
 
     def _operand_tiles(
         self, body: BodyBuilder, batch: list[Extent], m: Extent, n: Extent, k: Extent
@@ -245,8 +252,10 @@ class CubeTiler:
         right = [blocks, doubled(n)]
         if self.op.scales_b_trans is not None:
             right = [n, doubled(blocks)]
-        lead = (self.shapes.dims(self.op.scale_lhs)[:-3],
-                self.shapes.dims(self.op.scale_rhs)[:-3])
+        lead = (
+            self.shapes.dims(self.op.scale_lhs)[:-3],
+            self.shapes.dims(self.op.scale_rhs)[:-3],
+        )
         return [
             body.tile_of(window, self._with_batch((*dims, ZERO, ZERO), batch, box))
             for window, dims, box in zip(scales, lead, (left, right), strict=True)
@@ -262,6 +271,14 @@ class CubeTiler:
             ONE if is_one(dims, axis) else place for axis, place in enumerate(places)
         ]
         return [*lead, *box]
+
+
+def zero_of(element: Attribute) -> Attribute:
+    """Zero as a constant of an accumulator type."""
+    if isinstance(element, IntegerType):
+        return IntegerAttr(0, element)
+    assert isinstance(element, AnyFloat)
+    return FloatAttr(0.0, element)
 
 
 def doubled(extent: Extent) -> Extent:

@@ -4,7 +4,7 @@ One vector group becomes one `npu.tasks` with a fused body.
 Rows (and columns, where no row is folded) are divided over the grid; leading
 dimensions are grid axes of their own. The ops are repeated on tiles in their order:
 
-    %e = pypto.exp %x ; %y = pypto.mul %e, %g          x [M, 512], g [512], tile 16 x 256
+    %e = pypto.exp %x ; %y = pypto.mul %e, %g      x [M, 512], g [512], tile 16 x 256
     ->
     %y = npu.tasks (%i, %j) in (M ceildiv 16, 2) outs(%o = %y0) on vector {
       %xt = pypto.view %x[16 * %i +: %m, 256 * %j +: 256]
@@ -49,7 +49,6 @@ from pyptoc.dialects.pypto.reduce import SumOp
 from pyptoc.dialects.pypto.shape import AssembleOp, EmptyOp, FullOp
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.groups import GROUP, UNIT, Domain, Group, domain_of
-from pyptoc.passes.tile_settings import TILE
 from pyptoc.passes.nests import Nest
 from pyptoc.passes.shapes import Shapes
 from pyptoc.passes.structured import (
@@ -71,6 +70,7 @@ from pyptoc.passes.task_builder import (
     offsets_at,
     open_tasks,
 )
+from pyptoc.passes.tile_settings import TILE
 
 LAST = IntegerAttr(-1, i64)
 
@@ -180,9 +180,7 @@ class TaskBody:
         self.rows = ONE
         if self.domain.rows is not None:
             start = grid[lead] * self.tiler.rows
-            self.rows = cut(
-                start, self.tiler.rows, self.domain.rows, clamp=self.clamp
-            )
+            self.rows = cut(start, self.tiler.rows, self.domain.rows, clamp=self.clamp)
 
     def run(self) -> None:
         """Straight through, or in phases where a row needs several column tiles."""
@@ -209,7 +207,9 @@ class TaskBody:
                 top.emit(op)
         wide = {v for v in self.outputs if not self.is_row(self.main_value(v.owner))}
         if wide:
-            needed = self._slice([v.owner for v in wide if isinstance(v.owner, Operation)])
+            needed = self._slice(
+                [v.owner for v in wide if isinstance(v.owner, Operation)]
+            )
             _, scope = self._column_loop(top, needed, [])
             for op in needed:
                 scope.emit(op)
@@ -306,8 +306,7 @@ class Scope:
             domain = [*self.task.leading, self.columns]
         aligned = domain[len(domain) - len(dims) :]
         return [
-            ONE if is_one(dims, axis) else extent
-            for axis, extent in enumerate(aligned)
+            ONE if is_one(dims, axis) else extent for axis, extent in enumerate(aligned)
         ]
 
     def tile_of(self, value: SSAValue) -> SSAValue:

@@ -24,7 +24,7 @@ from pyptoc.runtime.machine import Machine
 MAX_ROWS = 64
 MAX_COLUMNS = 8192
 FILL = 0.85
-"""Share of UB that a choice may fill: placing buffers of different sizes leaves holes."""
+"""Share of UB that a choice may fill: placing unequal buffers leaves holes."""
 
 
 @dataclass(frozen=True)
@@ -63,8 +63,8 @@ class VectorChooser:
         rows = MAX_ROWS if self.domain.rows is not None else 1
         columns = MAX_COLUMNS
         if given:
-            rows = min(rows, given[-2] if len(given) > 1 else 1)
-            columns = given[-1]
+            *outer, columns = given
+            rows = min(rows, outer[-1] if outer else 1)
         rows = self._clamp_rows(rows)
         if total is not None and (not given or total <= columns):
             whole = self._largest(rows, max(total, 1), phased=False)

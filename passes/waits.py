@@ -255,7 +255,7 @@ def with_carried(loop: scf.ForOp, start: SSAValue) -> scf.ForOp:
     """`loop` with one more carried value; its yield still lacks it."""
     body = loop.detach_region(loop.body)
     body.block.insert_arg(start.type, len(body.block.args))
-    new = scf.ForOp.create(
+    return scf.ForOp.create(
         operands=[*loop.operands, start],
         result_types=[*(r.type for r in loop.results), start.type],
         attributes=loop.attributes,
@@ -263,7 +263,6 @@ def with_carried(loop: scf.ForOp, start: SSAValue) -> scf.ForOp:
         regions=[body],
         location=loop.location,
     )
-    return new
 
 
 def with_events(op: scf.IfOp) -> scf.IfOp:
@@ -272,7 +271,7 @@ def with_events(op: scf.IfOp) -> scf.IfOp:
     for index, region in enumerate(regions):
         if not region.blocks:
             regions[index] = Region(Block([scf.YieldOp()]))
-    new = scf.IfOp.create(
+    return scf.IfOp.create(
         operands=list(op.operands),
         result_types=[*(r.type for r in op.results), EVENTS],
         attributes=op.attributes,
@@ -280,4 +279,3 @@ def with_events(op: scf.IfOp) -> scf.IfOp:
         regions=regions,
         location=op.location,
     )
-    return new

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 
 from xdsl.ir import OpResult, SSAValue
 
+from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.pypto.shape import ViewOp
 from pyptoc.passes.shapes import Dims, Shapes
 from pyptoc.passes.structured import tensor_rank
-from pyptoc.dialects.expr import Expr
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,9 @@ class Reporter:
             if self.keep:
                 self.kept.append(diagnostic)
             else:
-                sys.stderr.write(render(diagnostic, self.sources) + "\n")
+                # A remark is a line: the program is right, its text is no news.
+                sources = {} if diagnostic.severity == "remark" else self.sources
+                sys.stderr.write(render(diagnostic, sources) + "\n")
 
 
 def plain_error(code: str, message: str, help: str = "") -> None:

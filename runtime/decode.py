@@ -26,8 +26,8 @@ Decode = Callable[[Array, Array], Array]
 The result is `box` itself (f32), or lies at the start of the flat f32 `scratch`.
 """
 
-# An f16 code, sign-extended and shifted, has its fraction where f32 has it; its exponent
-# is 127 - 15 too small. Of the extended sign only the first bit is kept.
+# An f16 code, sign-extended and shifted, has its fraction where f32 has it, but an
+# exponent 127 - 15 too small. Of the extended sign only the first bit is kept.
 _F16_EXPONENT = np.int16(0x7C00)
 _F16_SHIFT = np.int32(23 - 10)
 _F16_KEEP = np.int32(0x0FFFE000 - 2**31)

@@ -17,7 +17,6 @@ from __future__ import annotations
 import re
 from abc import ABC
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from xdsl.dialects.builtin import DenseArrayBase, IndexType, LocationAttr, UnknownLoc
@@ -45,11 +44,18 @@ from xdsl.utils.lexer import Span
 from xdsl.utils.mlir_lexer import MLIRTokenKind
 
 from pyptoc.dialects.diagnostics import CompileError, Note, error
-from pyptoc.dialects.literals import i64_array, located
+from pyptoc.dialects.literals import located
 from pyptoc.dialects.parsing import ErrorOp, LocParser, has_error
 from pyptoc.dialects.pypto.base import PyptoOp
 from pyptoc.dialects.pypto.call import Call
 from pyptoc.dialects.pypto.infer import refine, show
+from pyptoc.dialects.pypto.loop_text import (
+    Axis,
+    LoopHeader,
+    print_axis,
+    print_binding,
+    store_header,
+)
 from pyptoc.dialects.pypto.scalars import (
     AssertOp,
     DimOp,
@@ -64,30 +70,14 @@ from pyptoc.dialects.subscripts import (
     Mixed,
     ints,
     join_mixed,
-    parse_mixed,
-    print_mixed,
-    split_mixed,
 )
 
-BOUNDS = ("lower", "upper", "step")
 _BLANK = r"(?:\s|//[^\n]*\n)*"
 _SETTINGS_NEXT = re.compile(
     rf"\{{{_BLANK}(?:(?:[A-Za-z_][\w.$]*|\"[^\"\n]*\"){_BLANK}"
     rf"(?:[=,]|\}}{_BLANK}\{{)|\}}{_BLANK}\{{)"
 )
 """`{tag = "q"} {`: the first of two braces holds settings, not the body."""
-
-
-@dataclass(frozen=True)
-class Axis:
-    """One index of a loop."""
-
-    index: BlockArgument
-    tail: BlockArgument | None
-    """The size of this piece, `%n` in `%j +: %n`."""
-    lower: Mixed
-    upper: Mixed
-    step: Mixed
 
 
 class LoopOp(PyptoOp, ABC):
@@ -168,7 +158,7 @@ class LoopOp(PyptoOp, ABC):
         call = Call(cls.name, _unknown())
         call.attributes.update(attributes or {})
         given = [bool(tail) for tail in tails or [False] * len(bounds)]
-        _store_header(call, list(bounds), given, list(inits))
+        store_header(call, list(bounds), given, list(inits))
         if body is None:
             types = [INDEX] * (len(bounds) + sum(given))
             body = Region(Block(arg_types=[*types, *(v.type for v in inits)]))
@@ -192,7 +182,7 @@ class LoopOp(PyptoOp, ABC):
     def parse(cls, parser: Parser) -> Self:
         parser = located(parser)
         call = Call.read(cls.name, parser)
-        header = _Header(parser)
+        header = LoopHeader(parser)
         start = parser.pos
         parser.parse_comma_separated_list(parser.Delimiter.PAREN, header.axis)
         if cls.ONE_AXIS and len(header.bounds) != 1:
@@ -203,7 +193,7 @@ class LoopOp(PyptoOp, ABC):
                 rule="only forall has several: its iterations are independent",
             )
         cls._parse_bindings(header)
-        _store_header(call, header.bounds, header.tails, header.inits)
+        store_header(call, header.bounds, header.tails, header.inits)
         if _SETTINGS_NEXT.match(parser.text, parser.pos):
             cls.parse_settings(call, parser)
         body = parser.parse_region([*header.args, *header.bound])
@@ -214,7 +204,7 @@ class LoopOp(PyptoOp, ABC):
         return op
 
     @classmethod
-    def _parse_bindings(cls, header: _Header) -> None:
+    def _parse_bindings(cls, header: LoopHeader) -> None:
         parser = header.parser
         if parser.parse_optional_keyword(cls.BINDING) is not None:
             parser.parse_comma_separated_list(parser.Delimiter.PAREN, header.binding)
@@ -238,13 +228,13 @@ class LoopOp(PyptoOp, ABC):
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
         with printer.in_parens():
-            printer.print_list(self.axes, lambda axis: _print_axis(printer, axis))
+            printer.print_list(self.axes, lambda axis: print_axis(printer, axis))
         inits = tuple(self.inits)
         if inits:
             printer.print_string(f" {self.BINDING}")
             pairs = zip(self.bound_args, inits, strict=True)
             with printer.in_parens():
-                printer.print_list(pairs, lambda pair: _print_binding(printer, *pair))
+                printer.print_list(pairs, lambda pair: print_binding(printer, *pair))
         self.print_settings(printer)
         printer.print_string(" ")
         printer.print_region(
@@ -265,101 +255,6 @@ class LoopOp(PyptoOp, ABC):
             if isinstance(step, int) and step <= 0:
                 error(self, "PTO154", f"step {step} is not positive")
         self.check_body(None)
-
-
-class _Header:
-    """What a loop's header says, while it is read."""
-
-    def __init__(self, parser: LocParser) -> None:
-        self.parser = parser
-        self.bounds: list[tuple[Mixed, Mixed, Mixed]] = []
-        self.tails: list[bool] = []
-        self.inits: list[SSAValue] = []
-        self.args: list[Parser.Argument] = []
-        self.bound: list[Parser.Argument] = []
-
-    def axis(self) -> None:
-        """`%j +: %n = 0 to %len step 512`."""
-        parser = self.parser
-        self.args.append(self._name("an index such as %i"))
-        tail = parser.parse_optional_punctuation("+") is not None
-        if tail:
-            parser.parse_punctuation(":")
-            self.args.append(self._name("a name for the size of a piece"))
-        parser.parse_punctuation("=")
-        lower = parse_mixed(parser)
-        parser.parse_keyword("to")
-        upper = parse_mixed(parser)
-        step: Mixed = 1
-        if parser.parse_optional_keyword("step") is not None:
-            start = parser.pos
-            step = parse_mixed(parser)
-            if isinstance(step, int) and step <= 0:
-                span = parser.span_from(start)
-                error(span, "PTO154", f"step {step} is not positive")
-        self.bounds.append((lower, upper, step))
-        self.tails.append(tail)
-
-    def _name(self, what: str) -> Parser.Argument:
-        parser = self.parser
-        if not parser.at(MLIRTokenKind.PERCENT_IDENT):
-            parser.raise_error(f"{what} is expected here", parser.token.span)
-        return parser.Argument(parser.take().span, INDEX)
-
-    def binding(self) -> None:
-        """`%m = %m0`, with an optional type."""
-        parser = self.parser
-        argument = self._name("a name")
-        parser.parse_punctuation("=")
-        value, span = parser.parse_value()
-        if parser.parse_optional_punctuation(":") is not None:
-            type = parser.parse_type()
-            if type != value.type and not has_error(value):
-                error(
-                    span,
-                    "PTO141",
-                    f"{span.text} is {show(value.type)}, not {show(type)}",
-                )
-        argument.type = value.type
-        self.bound.append(argument)
-        self.inits.append(value)
-
-
-def _store_header(
-    call: Call,
-    bounds: list[tuple[Mixed, Mixed, Mixed]],
-    tails: list[bool],
-    inits: list[SSAValue],
-) -> None:
-    for position, name in enumerate(BOUNDS):
-        static, dynamic = split_mixed(bound[position] for bound in bounds)
-        call.properties[f"static_{name}s"] = i64_array(static)
-        call.operands[f"{name}s"] = tuple(dynamic)
-    call.properties["tails"] = i64_array([int(tail) for tail in tails])
-    call.operands["inits"] = tuple(inits)
-
-
-def _print_axis(printer: Printer, axis: Axis) -> None:
-    printer.print_ssa_value(axis.index)
-    if axis.tail is not None:
-        printer.print_string(" +: ")
-        printer.print_ssa_value(axis.tail)
-    printer.print_string(" = ")
-    print_mixed(printer, axis.lower)
-    printer.print_string(" to ")
-    print_mixed(printer, axis.upper)
-    if not (isinstance(axis.step, int) and axis.step == 1):
-        printer.print_string(" step ")
-        print_mixed(printer, axis.step)
-
-
-def _print_binding(printer: Printer, arg: BlockArgument, init: SSAValue) -> None:
-    printer.print_ssa_value(arg)
-    printer.print_string(" = ")
-    printer.print_ssa_value(init)
-    if not getattr(printer, "short", False):
-        printer.print_string(" : ")
-        printer.print_attribute(init.type)
 
 
 def _unknown() -> LocationAttr:

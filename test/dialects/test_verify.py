@@ -191,6 +191,19 @@ RULE = "PTO174"
         "%t = pypto.index %j mod 2\n"
         "tile.set_flag [v -> mte2, 4 + %t]\n}\n"
         "tile.wait_flag [v -> mte2, 4]\ntile.wait_flag [v -> mte2, 5]",
+        # the slot is chosen outside of the loop
+        LOOP + "%s = pypto.index %n mod 2\n"
+        "tile.set_flag [v -> mte2, 4 + %s]\n"
+        "scf.for %j = %c0 to %n step %c1 {\n"
+        "tile.wait_flag [v -> mte2, 4 + %s]\n"
+        "tile.set_flag [v -> mte2, 4 + %s]\n}\n"
+        "tile.wait_flag [v -> mte2, 4 + %s]",
+        # it is one of those that are set
+        "%s = pypto.index %n mod 2\n"
+        "tile.set_flag [v -> mte2, 4]\ntile.set_flag [v -> mte2, 5]\n"
+        "tile.wait_flag [v -> mte2, 4 + %s]\n"
+        "tile.set_flag [v -> mte2, 4 + %s]\n"
+        "tile.wait_flag [v -> mte2, 4]\ntile.wait_flag [v -> mte2, 5]",
         # both branches neutral
         "tile.set_flag [v -> mte2, 0]\nscf.if %p {\n"
         "tile.wait_flag [v -> mte2, 0]\ntile.set_flag [v -> mte2, 0]\n}\n"

@@ -16,7 +16,7 @@ func.func @recovers(%x: tensor<4xf32>, %h: tensor<4xbf16>) -> tensor<4xf32> {
     pypto.yield %e
   }
   %r = pypto.forall (%i = 0 to 4) outs(%o = %d) {
-    // CHECK: :[[# @LINE + 1]]:20: error[PTO105]: there is no operation
+    // CHECK: :[[# @LINE + 1]]:25: error[PTO100]: a type is expected at the end of this line
     %f = pypto.cast %c to
     pypto.store %f into %o[0]
   }
@@ -24,5 +24,7 @@ func.func @recovers(%x: tensor<4xf32>, %h: tensor<4xbf16>) -> tensor<4xf32> {
 }
 
 func.func @next(%x: tensor<4xf32>) -> tensor<4xf32> {
-  func.return %x : tensor<4xf32>
+  // CHECK: :[[# @LINE + 1]]:8: error[PTO105]: there is no operation pypto.expp
+  %y = pypto.expp %x
+  func.return %y : tensor<4xf32>
 }

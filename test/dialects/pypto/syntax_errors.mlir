@@ -49,7 +49,7 @@ func.func @defined_later(%a: tensor<16x8xf32>) {
 
 func.func @no_such_result(%a: tensor<16x8xf32>) {
   // CHECK: :[[# @LINE + 2]]:18: error[PTO103]: %a has no #1
-  // CHECK: rule: its 1 values count from #0
+  // CHECK: rule: it has #0 to #0
   %y = pypto.exp %a#1
   func.return
 }

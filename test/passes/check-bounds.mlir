@@ -1,0 +1,140 @@
+// RUN: pyptoc %s --pipeline=desugar,decompose,check-bounds --split-input-file | filecheck %s
+
+// Boxes of a loop that covers a dimension in steps are proven: tails, two axes, products.
+// CHECK-LABEL: func.func @proven
+// CHECK-NOT:   pypto.assert
+// CHECK:       func.return
+func.func @proven(%x: tensor<?x64xf32>) -> tensor<?x64xf32> {
+  %m = pypto.dim %x, 0
+  %o0 = pypto.empty[%m, 64] : tensor<?x64xf32>
+  %r = pypto.forall (%i +: %n = 0 to %m step 16, %j = 0 to 2) outs(%o = %o0) {
+    %c = pypto.index %j * 32
+    %v = pypto.view %x[%i +: %n, %c +: 32]
+    %k = pypto.index %i floordiv 16
+    %b = pypto.index %k * 16
+    %w = pypto.view %x[%b +: %n, 0 +: 32]
+    %s = pypto.add %v, %w
+    pypto.store %s into %o[%i, %c]
+  }
+  func.return %r : tensor<?x64xf32>
+}
+
+// -----
+// What was read is not known: asserts before the op, each once.
+// CHECK-LABEL: func.func @read
+// CHECK:         %n = pypto.read %k[1]
+// CHECK-NEXT:    pypto.assert 0 <= %b, "view of %x rows {0} +: {1} starts below 0", %b, %n {code = "PTO402"}
+// CHECK-NEXT:    pypto.assert 0 <= %n, "view of %x rows {0} +: {1} has no such size", %b, %n {code = "PTO402"}
+// CHECK-NEXT:    [[M:%.*]] = pypto.dim %x, 0
+// CHECK-NEXT:    [[END:%.*]] = pypto.index %b + %n
+// CHECK-NEXT:    pypto.assert %b + %n <= [[M]], "view of %x rows {0} +: {1} ends at {2}, %x has {3} rows", %b, %n, [[END]], [[M]] {code = "PTO402"}
+// CHECK-NEXT:    pypto.view %x[%b +: %n, :]
+// CHECK-NEXT:    pypto.view %x[%b +: %n, 8 +: 8]
+// CHECK-NEXT:    pypto.add
+func.func @read(%x: tensor<?x64xf32>, %k: tensor<2xi32>) -> tensor<?x8xf32> {
+  %b = pypto.read %k[0]
+  %n = pypto.read %k[1]
+  %v = pypto.view %x[%b +: %n, :]
+  %w = pypto.view %x[%b +: %n, 8 +: 8]
+  %r = pypto.add %w, %w
+  func.return %r : tensor<?x8xf32>
+}
+
+// -----
+// The author's assert is a fact from there on; so is a branch's condition inside it.
+// CHECK-LABEL: func.func @facts
+// CHECK:       pypto.assert %n <= 64, "n is {0}"
+// CHECK-NOT:   pypto.assert
+// CHECK:       func.return
+func.func @facts(%x: tensor<64xf32>, %n: index) -> tensor<64xf32> {
+  pypto.assert %n <= 64, "n is {0}"
+  %some = pypto.index %n > 0
+  %r = scf.if %some -> (tensor<64xf32>) {
+    %v = pypto.view %x[0 +: %n]
+    %w = pypto.assemble %v into %x[0]
+    scf.yield %w : tensor<64xf32>
+  } else {
+    scf.yield %x : tensor<64xf32>
+  }
+  func.return %r : tensor<64xf32>
+}
+
+// -----
+// A row that a loop carries starts at 0 and grows by sizes: it stays non-negative.
+// CHECK-LABEL: func.func @carried
+// CHECK:       scf.for
+// CHECK:         pypto.assert 0 <= %n
+// CHECK-NOT:     starts below 0
+// CHECK:         ends at {2}
+// CHECK:         pypto.view %x[%b +: %n]
+func.func @carried(%x: tensor<?xf32>, %k: tensor<4xi32>) -> tensor<1xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %z = pypto.full 0.0[1] : tensor<1xf32>
+  %e, %r = scf.for %i = %c0 to %c4 step %c1 iter_args(%b = %c0, %a = %z) -> (index, tensor<1xf32>) {
+    %n = pypto.read %k[%i]
+    pypto.assert 0 <= %n, "negative size {1}"
+    %v = pypto.view %x[%b +: %n]
+    %s = pypto.sum %v axis 0 {keepdim}
+    %t = pypto.add %a, %s
+    %f = pypto.index %b + %n
+    scf.yield %f, %t : index, tensor<1xf32>
+  }
+  func.return %r : tensor<1xf32>
+}
+
+// -----
+// Sizes: named dimensions are equal, others must be; a dynamic 1 does not broadcast.
+// CHECK-LABEL: func.func @sizes
+// CHECK-NEXT:  %s = pypto.add %x, %y
+// CHECK:       pypto.assert [[A:%.*]] == [[B:%.*]], "dimension 0 of %s is {0}, dimension 0 of %z is {1} (a dynamic size of 1 does not broadcast)", [[A]], [[B]] {code = "PTO402"}
+// CHECK-NEXT:  %t = pypto.add %s, %z
+// CHECK-NEXT:  %u = pypto.add %t, %one
+// CHECK:       pypto.assert [[C:%.*]] == 8, "dimension 0 of the result is {0}, its type says 8", [[C]]
+// CHECK-NEXT:  %v = pypto.view %u[:, 0 +: 4]
+// CHECK:       pypto.assert {{.*}}, "dimension 1 of %v is {0}, dimension 0 of %w is {1}
+// CHECK-NEXT:  pypto.matmul
+func.func @sizes(%x: tensor<?x8xf32> {pypto.dims = ["M"]},
+    %y: tensor<?x8xf32> {pypto.dims = ["M"]}, %z: tensor<?x8xf32>,
+    %one: tensor<1x8xf32>, %w: tensor<?x16xf32>) -> tensor<8x16xf32> {
+  %s = pypto.add %x, %y
+  %t = pypto.add %s, %z
+  %u = pypto.add %t, %one
+  %v = pypto.view %u[:, 0 +: 4] : tensor<8x4xf32>
+  %r = pypto.matmul %v, %w
+  func.return %r : tensor<8x16xf32>
+}
+
+// -----
+// Elements of a reshape, and the bound that the author states.
+// CHECK-LABEL: func.func @reshape
+// CHECK:       pypto.assert 16 * ({{.*}} mod 3) == 0, "reshape: the {0} elements of %x are no multiple of {1}"
+// CHECK-NEXT:  pypto.reshape %x[-1, 48]
+// CHECK:       pypto.assert {{.*}} == 8 * %n, "reshape: %x has {0} elements, the result {1}"
+// CHECK-NEXT:  pypto.reshape %x[%n, 8]
+// CHECK-NEXT:  pypto.reshape %x[-1, 8]
+// CHECK-NEXT:  pypto.assert %n <= 32, "dimension 0 is {0}, at most 32 (max)"
+// CHECK-NEXT:  pypto.empty[%n]
+func.func @reshape(%x: tensor<?x16xf32>, %k: tensor<1xi32>)
+    -> (tensor<?x48xf32>, tensor<?x8xf32>, tensor<?x8xf32>) {
+  %n = pypto.read %k[0]
+  %a = pypto.reshape %x[-1, 48]
+  %b = pypto.reshape %x[%n, 8]
+  %c = pypto.reshape %x[-1, 8]
+  %e = pypto.empty[%n] {max = [32]} : tensor<?xf32>
+  func.return %a, %b, %c : tensor<?x48xf32>, tensor<?x8xf32>, tensor<?x8xf32>
+}
+
+// -----
+// A bare index, an assemble, and a tensor of higher rank.
+// CHECK-LABEL: func.func @index
+// CHECK:       pypto.assert %i + 1 <= [[N:%.*]], "view of %x dimension 1: {0}, %x has {1}", %i, [[N]]
+// CHECK:       pypto.assert %i + 4 <= 6, "store to %o elements {0} +: {1} ends at {2}, %o has {3} elements"
+func.func @index(%x: tensor<2x?x4xf32>, %o: tensor<6xf32>, %k: tensor<1xi32>)
+    -> tensor<6xf32> {
+  %i = pypto.read %k[0]
+  %v = pypto.view %x[0, %i, :]
+  %r = pypto.assemble %v into %o[%i]
+  func.return %r : tensor<6xf32>
+}

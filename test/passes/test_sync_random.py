@@ -1,0 +1,122 @@
+"""plan-memory and insert-sync on random kernels: no hazard is left, no flag is misused.
+
+Two judges that know nothing of the passes: `happens_before` checks every pair of
+accesses of the unrolled kernel, and the executor runs the pipes as far apart as the flags
+allow, where a missing flag shows as another value.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from happens_before import problems_of
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+from random_kernels import cube_modules, vector_modules
+from xdsl.dialects.builtin import ModuleOp
+
+from pyptoc.dialects.context import make_context
+from pyptoc.dialects.diagnostics import CompileError, RunError
+from pyptoc.dialects.npu import kernels_of
+from pyptoc.dialects.parsing import parse_module
+from pyptoc.dialects.tile import SetFlagOp, WaitFlagOp
+from pyptoc.dialects.verify import verify_module
+from pyptoc.passes.insert_sync import InsertSyncPass
+from pyptoc.passes.plan_memory import PlanMemoryPass
+from pyptoc.runtime.executor import Executable
+from pyptoc.runtime.machine import Machine, load_machine
+
+TRIPS = [(0, 0), (1, 1), (2, 3), (5, 1), (0, 3), (3, 2)]
+"""Values of the scalars n and m, by which loops run."""
+
+SLOW = settings(
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+
+
+def small_machine(ub: int | None = None, ids: int = 8) -> Machine:
+    """An ascend950 with less of what the passes share out."""
+    machine = load_machine("ascend950")
+    spaces = dict(machine.spaces)
+    if ub is not None:
+        spaces["ub"] = replace(spaces["ub"], bytes=ub)
+    return replace(machine, spaces=spaces, event_ids=ids)
+
+
+def compile_kernel(text: str, machine: Machine) -> ModuleOp:
+    """The module with addresses and flags; examples that do not fit are dropped."""
+    context = make_context(machine)
+    module = parse_module(text, "test.mlir", context)
+    try:
+        PlanMemoryPass().apply(context, module)
+    except CompileError as exc:
+        assume(exc.diagnostics[0].code != "PTO211")
+        raise
+    InsertSyncPass().apply(context, module)
+    verify_module(module)
+    return module
+
+
+def all_problems(module: ModuleOp) -> list[str]:
+    (kernel,) = kernels_of(module).values()
+    return [
+        problem for n, m in TRIPS for problem in problems_of(kernel, {"n": n, "m": m})
+    ]
+
+
+def results(module: ModuleOp, machine: Machine, n: int, m: int, order: int | None):
+    """What the kernel leaves in memory, in a fixed order or an adversarial one."""
+    rows = 64 if "64x16" in str(module) else 128
+    values = np.arange(rows * 16, dtype=np.float32).reshape(rows, 16)
+    inputs = {"x": values % 7 - 3, "y": values % 5 - 2, "z": values % 3, "n": n, "m": m}
+    program = Executable(module, machine)
+    names = {argument.name for argument in program_arguments(program)}
+    given = {name: value for name, value in inputs.items() if name in names}
+    return program.run(given, order=order)
+
+
+def program_arguments(program: Executable):
+    from pyptoc.runtime.signature import read_signature
+
+    return read_signature(program.module, "main").arguments
+
+
+def assert_same_in_any_order(module: ModuleOp, machine: Machine) -> None:
+    for n, m in TRIPS[:4]:
+        want = results(module, machine, n, m, None)
+        for seed in range(4):
+            got = results(module, machine, n, m, seed)
+            for name, value in want.items():
+                np.testing.assert_array_equal(got[name], value, err_msg=name)
+
+
+@SLOW
+@given(vector_modules(), st.sampled_from([None, 512, 1024, 2048]), st.sampled_from([8, 3]))
+def test_vector_kernels_have_no_hazard(text: str, ub: int | None, ids: int) -> None:
+    module = compile_kernel(text, small_machine(ub, ids))
+    assert not all_problems(module)
+
+
+@SLOW
+@given(cube_modules(), st.sampled_from([8, 4]))
+def test_cube_kernels_have_no_hazard(text: str, ids: int) -> None:
+    module = compile_kernel(text, small_machine(ids=ids))
+    assert not all_problems(module)
+
+
+@settings(SLOW, max_examples=20)
+@given(vector_modules(), st.sampled_from([None, 512, 2048]))
+def test_vector_kernels_run_alike_in_any_order(text: str, ub: int | None) -> None:
+    machine = small_machine(ub)
+    assert_same_in_any_order(compile_kernel(text, machine), machine)
+
+
+@settings(SLOW, max_examples=20)
+@given(cube_modules())
+def test_cube_kernels_run_alike_in_any_order(text: str) -> None:
+    machine = small_machine()
+    assert_same_in_any_order(compile_kernel(text, machine), machine)
