@@ -94,12 +94,11 @@ class Interval:
         if other.hi is not None and other.hi <= 0:
             upper = None if other.lo is None else -other.lo
             return (-self)._divide(max(-other.hi, 1), upper)
-        # The divisor may have either sign: the quotient is no larger than x, but for
-        # a fraction below zero it rounds to -1.
+        # The divisor may have either sign, and the quotient is no larger than x.
         if self.lo is None or self.hi is None:
             return Interval()
         largest = max(abs(self.lo), abs(self.hi))
-        return Interval(-max(largest, 1), largest)
+        return Interval(-largest, largest)
 
     def _divide(self, low: int, high: int | None) -> Interval:
         """Quotients by divisors from `low` >= 1 to `high`."""

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import cast
 
 from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import IndexType, IntegerAttr, LocationAttr, UnitAttr
@@ -156,8 +157,7 @@ class Builder:
                 found = self._insert(DimOp.make(key.value, key.axis))[0]
                 self.known[key] = found
             return found
-        assert isinstance(key, SSAValue), f"not an SSA value: {key}"
-        return key
+        return cast("SSAValue", key)
 
     # Loops
 

@@ -34,12 +34,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 
 from pyptoc.dialects.context import PyptocContext
 from pyptoc.dialects.diagnostics import error
 from pyptoc.dialects.expr import Expr, minimum
+from pyptoc.dialects.pypto.brackets import shape_of
 from pyptoc.dialects.pypto.control import ForallOp, ForOp, LoopOp, YieldOp
 from pyptoc.dialects.pypto.shape import AssembleOp, StoreOp, ViewOp
 from pyptoc.passes import arith_to_index
@@ -130,11 +131,12 @@ class _Desugarer:
         keys = [*op.outs, *outer]
         values: Sequence[SSAValue] = [*op.inits, *(carried[key] for key in outer)]
         build = Builder.before(op)
-        axes = [[build.index(end) for end in bounds] for bounds in _bounds_of(op)]
+        for bounds in _bounds_of(op):
+            for end in bounds:
+                build.index(end)  # the constants of all loops stand before the first
         loops: list[scf.ForOp] = []
-        for bounds in axes:
-            ends = [Expr.sym(end) for end in bounds]
-            loop, build = build.loop(*ends, values, parallel=True)
+        for lower, upper, step in _bounds_of(op):
+            loop, build = build.loop(lower, upper, step, values, parallel=True)
             loops.append(loop)
             values = loop.body.block.args[1:]
             _move_attributes(op, loop)
@@ -163,7 +165,7 @@ class _Desugarer:
         assert isinstance(last, YieldOp)
         last.detach()
         _move_body(op, [body.args[0]], build)
-        current: Carried = dict(zip(outer, body.args[1 + len(op.inits) :]))
+        current: Carried = dict(zip(outer, body.args[1 + len(op.inits) :], strict=True))
         self.block(body, current)
         yielded = [*last.inputs, *(current[key] for key in outer)]
         build.location = last.location
@@ -281,8 +283,7 @@ def _conform(
 
 
 def _retype(value: SSAValue, type_: Attribute) -> ViewOp:
-    assert isinstance(value.type, TensorType)
-    whole = [None] * value.type.get_num_dims()
+    whole = [None] * len(shape_of(value.type))
     return ViewOp.make(value, whole, result_type=type_)
 
 

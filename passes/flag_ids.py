@@ -9,22 +9,14 @@ each slot are consecutive.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from pyptoc.passes.clocks import UNKNOWN, after, before
+from pyptoc.passes.flag_limits import Order, Shortage
 from pyptoc.passes.flags import BlockPlan, Flag
 from pyptoc.passes.hazards import BlockNode
 from pyptoc.passes.needs import Pair
-
-
-@dataclass(eq=False)
-class Shortage:
-    """Where ids ran out: pairs inside one loop, and items outside loops."""
-
-    pairs: set[Pair] = field(default_factory=set[Pair])
-    items: set[int] = field(default_factory=set[int])
-    """Items of the kernel's own block that need a barrier before them."""
 
 
 @dataclass(eq=False)
@@ -33,36 +25,53 @@ class _Unit:
 
     stage: int
     """The stage of the kernel's block at which the first of them is set."""
-    item: int
-    """An item before which a barrier would free all ids."""
+    set_before: int
+    """An item before which none of them is set yet."""
+    last_item: int
+    """An item after which the last of them was waited for."""
     last_wait: int
-    """The position of the last wait for one of them."""
+    """The position of that wait."""
     flags: list[Flag]
+
+    @property
+    def width(self) -> int:
+        return sum(flag.width for flag in self.flags)
 
 
 def assign_ids(
     root: BlockNode, plans: Mapping[BlockNode, BlockPlan], count: int
 ) -> Shortage:
-    """Set the base of every flag; what is left without one is in the shortage."""
+    """Set the base of every flag; the result says where that was not possible."""
     units: dict[Pair, list[_Unit]] = {}
-    plan = plans[root]
+    for pair, unit in _units(root, plans):
+        units.setdefault(pair, []).append(unit)
+    shortage = Shortage()
+    for pair, members in units.items():
+        members.sort(key=lambda unit: unit.stage)
+        _assign_pair(plans[root], pair, members, count, shortage)
+    return shortage
+
+
+def _units(
+    root: BlockNode, plans: Mapping[BlockNode, BlockPlan]
+) -> Iterator[tuple[Pair, _Unit]]:
     for number, item in enumerate(root.items):
-        inside: dict[Pair, list[Flag]] = {}
+        inside: dict[Pair, list[tuple[Flag, int]]] = {}
         for node in item.nodes:
             for inner in node.walk():
                 for flag in plans[inner].flags:
-                    inside.setdefault(flag.pair, []).append(flag)
+                    # Carried flags are taken back when the loop is over.
+                    wait = inner.items[flag.wait_item].first - 1
+                    last = item.last + 1 if flag.carried or flag.closing else wait
+                    inside.setdefault(flag.pair, []).append((flag, last))
         for pair, flags in inside.items():
-            unit = _Unit(before(number), number, item.last + 1, flags)
-            units.setdefault(pair, []).append(unit)
-    for flag in plan.flags:
-        stage, wait = after(flag.set_item), root.items[flag.wait_item].first - 1
-        unit = _Unit(stage, flag.wait_item, wait, [flag])
-        units.setdefault(flag.pair, []).append(unit)
-    shortage = Shortage()
-    for pair, members in units.items():
-        _assign_pair(plan, pair, members, count, shortage)
-    return shortage
+            last = max(last for _, last in flags)
+            members = [flag for flag, _ in flags]
+            yield pair, _Unit(before(number), number, number, last, members)
+    for flag in plans[root].flags:
+        first, wait = flag.set_item, flag.wait_item
+        position = root.items[wait].first - 1
+        yield flag.pair, _Unit(after(first), first, wait, position, [flag])
 
 
 def _assign_pair(
@@ -70,20 +79,37 @@ def _assign_pair(
 ) -> None:
     source, target = pair
     free_from = [UNKNOWN] * count
-    for unit in sorted(units, key=lambda unit: unit.stage):
-        known = plan.clocks.at(source, unit.stage)[target]
-        for item in shortage.items:
+    asked = UNKNOWN
+    for number, unit in enumerate(units):
+        known = max(asked, plan.clocks.at(source, unit.stage)[target])
+        for item in shortage.barriers:
             if before(item) <= unit.stage:
                 known = max(known, plan.node.items[item].first - 1)
-        free = [known >= last for last in free_from]
-        if not _place(unit, free, free_from):
-            if sum(flag.width for flag in unit.flags) > count:
-                shortage.pairs.add(pair)
-            else:
-                # With a barrier all of them are free; go on as if it were there.
-                shortage.items.add(unit.item)
-                free_from = [UNKNOWN] * count
-                _place(unit, [True] * count, free_from)
+        if _place(unit, [known >= last for last in free_from], free_from):
+            continue
+        if unit.width > count:
+            shortage.pairs.add(pair)
+            continue
+        # Go on as if what is asked for were there, to ask for all of it at once.
+        order = _order_back(pair, unit, units[:number])
+        if order is None:
+            shortage.barriers.add(unit.set_before)
+            free_from = [UNKNOWN] * count
+        else:
+            shortage.orders.add(order)
+            asked = plan.node.items[order.after_item].last + 1
+        _place(unit, [asked >= last for last in free_from], free_from)
+
+
+def _order_back(pair: Pair, unit: _Unit, earlier: list[_Unit]) -> Order | None:
+    """Let the source know that a wait for one of its older flags is over."""
+    done = [one.last_item for one in earlier if one.last_item < unit.set_before]
+    if not done:
+        return None
+    # The middle one frees half of the ids and leaves the other half in flight.
+    recent = sorted(done)[-8:]
+    needed = recent[len(recent) // 2] if unit.width == 1 else recent[-1]
+    return Order((pair[1], pair[0]), needed, unit.set_before)
 
 
 def _place(unit: _Unit, free: list[bool], free_from: list[int]) -> bool:

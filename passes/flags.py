@@ -21,16 +21,15 @@ Blocks are planned from the inside out, each by itself (see `hazards`). Within o
    carried flag, the wait and the set of one trip must be ordered, which can fail if one
    of them goes with a branch. Where a guard fails, another flag is added for it.
 
-A pair of pipes that ran out of flag ids is planned with ever fewer (`Level`).
+A pair of pipes that ran out of flag ids is planned with fewer (`flag_limits`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import IntEnum
 
 from pyptoc.passes.clocks import TRIP, Clocks, after, before, shift
+from pyptoc.passes.flag_limits import Level, Limits
 from pyptoc.passes.hazards import (
     PIPES,
     BlockNode,
@@ -42,19 +41,6 @@ from pyptoc.passes.hazards import (
     summarize,
 )
 from pyptoc.passes.needs import ItemNeeds, Need, Needs, Pair, find_needs, runs_of
-
-
-class Level(IntEnum):
-    """How a pair of pipes is ordered, from the most overlap to the least."""
-
-    FREE = 0
-    """A carried flag for each group of buffers that is used together."""
-    MERGED = 1
-    """A carried flag for each block, from its first use to its last."""
-    UNSLOTTED = 2
-    """As if every allocation had one slot: one id for each flag."""
-    BARRIER = 3
-    """No flags; barriers instead."""
 
 
 @dataclass(eq=False)
@@ -97,18 +83,6 @@ class BlockPlan:
         return [flag for flag in self.flags if flag.carried]
 
 
-@dataclass(frozen=True)
-class Limits:
-    """What running out of flag ids has taught so far."""
-
-    levels: Mapping[Pair, Level]
-    barriers: Mapping[BlockNode, set[int]]
-    """Items, of blocks outside loops, before which a barrier must stand."""
-
-    def level(self, pair: Pair) -> Level:
-        return self.levels.get(pair, Level.FREE)
-
-
 def plan_flags(hazards: Hazards, limits: Limits) -> dict[BlockNode, BlockPlan]:
     """A plan for each node of the kernel, inner ones first."""
     plans: dict[BlockNode, BlockPlan] = {}
@@ -119,7 +93,9 @@ def plan_flags(hazards: Hazards, limits: Limits) -> dict[BlockNode, BlockPlan]:
                 summarize(item)
             else:
                 forget(item)
-        plan = BlockPlan(node, barriers=set(limits.barriers.get(node, ())))
+        plan = BlockPlan(node)
+        if node is hazards.root:
+            plan.barriers |= limits.barriers
         if node.loop is None:
             plan.drained = {
                 number: tokens[item]
@@ -151,6 +127,11 @@ class _Planner:
             self.hazards,
             lambda pair: self.limits.level(pair) < Level.UNSLOTTED,
         )
+        if self.plan.node is self.hazards.root:
+            for order in self.limits.orders:
+                over = self.items[order.after_item].last + 1
+                need = Need(over, order.after_item, 0, 0)
+                needs.forward[order.before_item][order.pair] = need
         self.plan.clocks = self.first_trip(needs.forward)
         if self.plan.node.loop is not None:
             self.carry(needs)

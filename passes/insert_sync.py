@@ -42,12 +42,12 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation
 
 from pyptoc.dialects.context import PyptocContext
-from pyptoc.dialects.npu import KernelOp, LaunchOp, kernels_of
+from pyptoc.dialects.npu import KernelOp, kernels_of
 from pyptoc.dialects.tile import BarrierOp, SetFlagOp, WaitFlagOp
-from pyptoc.passes.aliases import buffer_aliases
+from pyptoc.passes.aliases import parameter_aliases
 from pyptoc.passes.base import PyptocPass
 from pyptoc.passes.flag_ids import assign_ids
-from pyptoc.passes.flags import BlockPlan, Flag, Level, Limits, plan_flags
+from pyptoc.passes.flags import BlockPlan, Flag, plan_flags
 from pyptoc.passes.hazards import (
     PIPES,
     BlockNode,
@@ -56,7 +56,7 @@ from pyptoc.passes.hazards import (
     find_hazards,
     is_synchronised,
 )
-from pyptoc.passes.needs import Pair
+from pyptoc.passes.flag_limits import Level, Limits
 
 Plans = dict[BlockNode, BlockPlan]
 
@@ -74,12 +74,9 @@ class InsertSyncPass(PyptocPass):
             for name, kernel in kernels_of(module).items()
             if not is_synchronised(kernel)
         }
-        launches: dict[str, list[LaunchOp]] = {name: [] for name in kernels}
-        for op in module.walk():
-            if isinstance(op, LaunchOp) and op.callee_name in launches:
-                launches[op.callee_name].append(op)
+        aliases = parameter_aliases(module)
         for name, kernel in kernels.items():
-            hazards = find_hazards(kernel, buffer_aliases(launches[name]))
+            hazards = find_hazards(kernel, aliases.get(name, {}))
             plans = _plan(ctx, kernel, hazards)
             for plan in plans.values():
                 _emit_block(plan)
@@ -89,27 +86,21 @@ class InsertSyncPass(PyptocPass):
 def _plan(ctx: PyptocContext, kernel: KernelOp, hazards: Hazards) -> Plans:
     """Plans whose flags all have ids, after as many attempts as that takes."""
     root = hazards.root
-    levels: dict[Pair, Level] = {}
-    barriers: dict[BlockNode, set[int]] = {root: set()}
+    limits = Limits()
     while True:
-        plans = plan_flags(hazards, Limits(levels, barriers))
+        plans = plan_flags(hazards, limits)
         shortage = assign_ids(root, plans, ctx.machine.event_ids)
-        barriers[root] |= shortage.items
-        for pair in shortage.pairs:
-            both = pair, (pair[1], pair[0])
-            level = Level(max(levels.get(one, Level.FREE) for one in both) + 1)
-            for one in both if level < Level.BARRIER else (pair,):
-                levels[one] = level
-        if not (shortage.items or shortage.pairs):
-            _report(ctx, kernel, levels, plans)
+        if not shortage:
+            _report(ctx, kernel, limits, plans)
             return plans
+        limits.learn(shortage)
 
 
 def _report(
-    ctx: PyptocContext, kernel: KernelOp, levels: dict[Pair, Level], plans: Plans
+    ctx: PyptocContext, kernel: KernelOp, limits: Limits, plans: Plans
 ) -> None:
     name = kernel.sym_name.data
-    for (source, target), level in levels.items():
+    for (source, target), level in limits.levels.items():
         if level == Level.UNSLOTTED and source < target:
             ctx.remark(
                 kernel,

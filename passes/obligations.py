@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import StringAttr, TensorType
@@ -27,6 +27,7 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.pypto.base import LiteralOp
+from pyptoc.dialects.pypto.brackets import shape_of
 from pyptoc.dialects.pypto.matmul import MatmulOp, ScaledMmOp
 from pyptoc.dialects.pypto.scalars import ReadOp
 from pyptoc.dialects.pypto.shape import (
@@ -70,10 +71,9 @@ def written(item: int | SSAValue) -> Expr:
 
 def sizes_of(value: SSAValue) -> Dims:
     """The sizes of a tensor: numbers, and a `DimKey` of its own for each `?`."""
-    assert isinstance(value.type, TensorType)
     return tuple(
         Expr.const(size) if size >= 0 else Expr.sym(DimKey(value, axis))
-        for axis, size in enumerate(value.type.get_shape())
+        for axis, size in enumerate(shape_of(value.type))
     )
 
 
@@ -92,7 +92,7 @@ def root_name(key: Hashable) -> str:
     """How a symbol of an expression is shown in a message."""
     if isinstance(key, DimKey):
         return f"dim({value_name(key.value)}, {key.axis})"
-    return value_name(key) if isinstance(key, SSAValue) else str(key)
+    return value_name(cast("SSAValue", key))
 
 
 @dataclass(frozen=True)
@@ -163,9 +163,8 @@ def _view(op: ViewOp) -> Iterator[Obligation]:
 
 def _refined(op: Operation, sizes: Sequence[Expr]) -> Iterator[Obligation]:
     """A size that the result's type states must be the size that there is."""
-    type_ = op.results[0].type
-    assert isinstance(type_, TensorType)
-    for axis, (size, stated) in enumerate(zip(sizes, type_.get_shape(), strict=True)):
+    shape = shape_of(op.results[0].type)
+    for axis, (size, stated) in enumerate(zip(sizes, shape, strict=True)):
         if stated >= 0 and not size.is_const:
             message = f"dimension {axis} of the result is {{0}}, its type says {stated}"
             yield Obligation("==", size, Expr.const(stated), message, (size,))

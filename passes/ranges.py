@@ -18,6 +18,7 @@ grows by what is known to be non-negative.
 from __future__ import annotations
 
 from collections.abc import Hashable
+from typing import cast
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import IndexType
@@ -61,8 +62,7 @@ class Ranges:
     def _root(self, key: Hashable) -> Expr:
         if isinstance(key, DimKey):
             return self.shapes.dims(key.value)[key.axis]
-        assert isinstance(key, SSAValue)
-        return self.shapes.expr(key)
+        return self.shapes.expr(cast("SSAValue", key))
 
     def is_le(self, a: Expr | int, b: Expr | int) -> bool:
         """Whether `a <= b` is proven here."""

@@ -10,8 +10,7 @@ The K loop of a matmul task becomes a grid axis; consumers add the partial sums.
       npu.assemble %acc into %o[%s, ..] }
     npu.tasks .. on vector {
       %v0 = pypto.view %p[0, ..]
-      %v = scf.for %s = 1 to 2 iter_args(%a = %v0) {
-        add(%a, pypto.view %p[%s, ..]) } ... }
+      %v = pypto.add %v0, (pypto.view %p[1, ..]) ... }   (more parts: a loop)
 
 The sum runs from the first part to the last, so a result does not depend on which task
 finished first. Where the result is used by anything but the views of vector tasks, a
@@ -179,11 +178,16 @@ class SplitK:
         build = Builder.before(view)
         type_ = view.results[0].type
         first = build.value(self._part(view, 0))
-        loop, inner = build.loop(1, self.factor, 1, [first])
-        part = inner.value(self._part(view, loop.body.block.args[0]))
-        total = AddOp.make(loop.body.block.args[1], part, result_type=type_)
-        inner.yield_(inner.value(total))
-        view.results[0].replace_all_uses_with(loop.results[0])
+        if self.factor == 2:
+            second = build.value(self._part(view, 1))
+            total = build.value(AddOp.make(first, second, result_type=type_))
+        else:
+            loop, inner = build.loop(1, self.factor, 1, [first])
+            part = inner.value(self._part(view, loop.body.block.args[0]))
+            add = AddOp.make(loop.body.block.args[1], part, result_type=type_)
+            inner.yield_(inner.value(add))
+            total = loop.results[0]
+        view.results[0].replace_all_uses_with(total)
         view.detach()
         view.erase()
 

@@ -17,10 +17,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.arith import IndexCastOp, SIToFPOp
-from xdsl.dialects.builtin import StringAttr, TensorType, f32, i64
+from xdsl.dialects.builtin import StringAttr, f32, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from pyptoc.dialects.expr import Expr
+from pyptoc.dialects.pypto import brackets
 from pyptoc.dialects.pypto.composite import QuantizeOp, SoftmaxOp
 from pyptoc.dialects.pypto.elementwise import (
     AddOp,
@@ -33,7 +34,7 @@ from pyptoc.dialects.pypto.elementwise import (
     SubOp,
     WhereOp,
 )
-from pyptoc.dialects.pypto.reduce import AmaxOp, ReductionOp, SumOp
+from pyptoc.dialects.pypto.reduce import AmaxOp, CumsumOp, ReductionOp, SumOp
 from pyptoc.dialects.pypto.scalar_expr import ScalarExpr
 from pyptoc.dialects.pypto.scalars import ScalarOp
 from pyptoc.dialects.pypto.shape import ReshapeOp, ViewOp
@@ -189,15 +190,14 @@ class Steps:
         return self.emit(ViewOp.make(x, [*[None] * (rank_of(x) - 1), part]))
 
 
-def axis_of(op: SoftmaxOp | QuantizeOp | ReductionOp) -> int:
+def axis_of(op: SoftmaxOp | QuantizeOp | ReductionOp | CumsumOp) -> int:
     """The axis an op works along, as written: -1 is the last."""
     return op.axis.value.data
 
 
 def element_of(value: SSAValue) -> Attribute:
     """The element type of a tensor."""
-    assert isinstance(value.type, TensorType)
-    return value.type.element_type
+    return brackets.element_of(value.type)
 
 
 def rank_of(value: SSAValue) -> int:
@@ -206,5 +206,4 @@ def rank_of(value: SSAValue) -> int:
 
 
 def _shape(value: SSAValue) -> tuple[int, ...]:
-    assert isinstance(value.type, TensorType)
-    return value.type.get_shape()
+    return brackets.shape_of(value.type)

@@ -22,6 +22,7 @@ L0 tiles inside the task. Scales [.., K/64, 2] are read as [.., 2 * K/64]: two s
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from xdsl.dialects.builtin import (
     AnyFloat,
@@ -211,14 +212,12 @@ class CubeTiler:
         return result
 
     def _mma(self, carried: SSAValue, operands: list[SSAValue]) -> MmaOp:
-        flags = {
+        flags: dict[str, Any] = {
             name: self.op.properties[name]
             for name in TRANSPOSES
             if name in self.op.properties
         }
-        mma = MmaOp.make(carried, *operands, result_type=carried.type)
-        mma.properties.update(flags)
-        return mma
+        return MmaOp.make(carried, *operands, result_type=carried.type, **flags)
 
     def _operand_tiles(
         self, body: BodyBuilder, batch: list[Extent], m: Extent, n: Extent, k: Extent

@@ -30,6 +30,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import (
     AnyFloat,
     FloatAttr,
@@ -57,6 +58,7 @@ from pyptoc.passes.structured import (
     element_type,
     is_one,
     is_reduction,
+    tensor_operands,
 )
 from pyptoc.passes.task_builder import (
     ONE,
@@ -211,8 +213,6 @@ class TaskBody:
                 [v.owner for v in wide if isinstance(v.owner, Operation)]
             )
             _, scope = self._column_loop(top, needed, [])
-            for op in needed:
-                scope.emit(op)
             scope.body.build.yield_()
 
     def main_value(self, op: object) -> SSAValue:
@@ -242,16 +242,26 @@ class TaskBody:
 
     def _column_loop(
         self, top: Scope, needed: Sequence[Operation], carried: Sequence[SSAValue]
-    ):
-        """A loop over column tiles; row values it needs are loaded before it."""
-        for op in needed:
-            for value in op.operands:
-                if isinstance(value.type, TensorType) and self.is_row(value):
-                    top.tile_of(value)
+    ) -> tuple[scf.ForOp, Scope]:
+        """
+        A loop over column tiles that emits `needed`.
+
+        Row values are loaded before it, the other loads stand at the start of a trip,
+        where one flag can say that all of them are there.
+        """
+        read = [value for op in needed for value in tensor_operands(op)]
+        for value in filter(self.is_row, read):
+            top.tile_of(value)
         total, step = self.domain.columns, self.tiler.columns
         loop, inner = top.body.loop(ZERO, total, step, carried, name="c")
         start = Expr.sym(loop.body.block.args[0])
         scope = Scope(self, inner, cut(start, step, total), dict(self.row_tiles))
+        made = {result for op in needed for result in op.results}
+        for value in read:
+            if value not in made and not isinstance(value.owner, FullOp):
+                scope.tile_of(value)
+        for op in needed:
+            scope.emit(op)
         return loop, scope
 
     def _reduce(self, op: Operation, top: Scope) -> SSAValue:
@@ -267,8 +277,6 @@ class TaskBody:
         needed = self._slice(producer) if producer and producer[0] in self.ops else []
         self._hoist_source(op, top)
         loop, scope = self._column_loop(top, needed, [initial])
-        for inner in needed:
-            scope.emit(inner)
         tile = scope.tile_of(source)
         if partial != element_type(tile):
             tile = scope.body.build.value(CastOp.make(tile, partial))

@@ -63,7 +63,7 @@ def _by_table(dtype: np.dtype[Any]) -> Decode:
 
     def decode(box: Array, scratch: Array) -> Array:
         out = _room(box, scratch)
-        np.take(table, box.view(code), out=out, mode="clip")
+        table.take(box.view(code), out=out, mode="clip")
         return out
 
     return decode
@@ -97,10 +97,10 @@ def _by_pairs(dtype: np.dtype[Any]) -> Decode:
     def decode(box: Array, scratch: Array) -> Array:
         out = _room(box, scratch)
         if box.shape[1] % 2 or box.strides[1] != 1:
-            np.take(single, box.view(np.uint8), out=out, mode="clip")
+            single.take(box.view(np.uint8), out=out, mode="clip")
         else:
             codes = box.view(np.uint16)
-            np.take(table, codes, out=out.view(np.float64), mode="clip")
+            table.take(codes, out=out.view(np.float64), mode="clip")
         return out
 
     return decode

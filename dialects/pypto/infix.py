@@ -96,8 +96,7 @@ def parse_infix(call: Call, parser: LocParser) -> Expr | Compare:
         expr = parse_compare(tokens, symbol)
     except ExprSyntaxError as wrong:
         _raise_syntax(parser, tokens, str(wrong))
-    except OverflowError as wrong:
-        error(tokens.last, "PTO145", str(wrong))
+    _check_constants(call, expr)
     _check_end(call, parser)
     if poisoned:
         raise PoisonedError
@@ -132,6 +131,14 @@ def _hint(text: str) -> str:
     if text == "/":
         return "write floordiv or ceildiv"
     return ""
+
+
+def _check_constants(call: Call, expr: Expr | Compare) -> None:
+    """Constants that were folded must still fit."""
+    sides = (expr.lhs, expr.rhs) if isinstance(expr, Compare) else (expr,)
+    for side in sides:
+        if not -(2**63) <= side.constant < 2**63:
+            call.error("PTO145", f"{side.constant} does not fit in 64 bits")
 
 
 def _check_end(call: Call, parser: LocParser) -> None:

@@ -173,10 +173,7 @@ class ScalarExprAttr(Data[ScalarExpr]):
         own = located(parser)
 
         def operand() -> int:
-            start = own.token.span
-            name = own.parse_identifier()
-            if name[0] != "s" or not name[1:].isdecimal():
-                own.raise_error("s0, s1, .. is expected here", start)
+            name = own.parse_identifier()  # s0, s1, ..: nothing else gets here
             return int(name[1:])
 
         with own.in_angle_brackets():

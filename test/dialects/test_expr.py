@@ -167,6 +167,45 @@ def test_proofs_are_true(left, right, drawn):
         assert compare.decide(facts) in (None, compare.evaluate(env))
 
 
+BINARY = {
+    "add": (lambda a, b: a + b, lambda x, y: x + y),
+    "mul": (lambda a, b: a * b, lambda x, y: x * y),
+    "floordiv": (lambda a, b: a.floordiv(b), lambda x, y: x // y),
+    "mod": (lambda a, b: a.mod(b), lambda x, y: x % y),
+    "minimum": (lambda a, b: a.minimum(b), min),
+    "maximum": (lambda a, b: a.maximum(b), max),
+}
+
+
+@pytest.mark.parametrize("op", BINARY)
+def test_intervals_by_trying_all(op):
+    """Open ends are tried with values far out; closed results are exact."""
+    combine, plain_op = BINARY[op]
+    ends = (None, -7, -3, -1, 0, 1, 2, 5)
+    ranges = [Interval(lo, hi) for lo in ends for hi in ends]
+    ranges = [r for r in ranges if not r.is_empty]
+    candidates = (*range(-9, 10), -1000, 1000)
+    members = {r: [x for x in candidates if x in r] for r in ranges}
+    for a in ranges:
+        for b in ranges:
+            divisors = [y for y in members[b] if y or op not in ("floordiv", "mod")]
+            results = [plain_op(x, y) for x in members[a] for y in divisors]
+            if not results:
+                continue
+            found = combine(a, b)
+            assert min(results) in found, (a, b, found)
+            assert max(results) in found, (a, b, found)
+            closed = None not in (a.lo, a.hi, b.lo, b.hi)
+            one_sign = closed and (b.lo > 0 or b.hi < 0)
+            if closed and op != "mod" and (op != "floordiv" or one_sign):
+                assert found == Interval(min(results), max(results)), (a, b)
+
+
+def test_ceildiv_prints_as_it_was_written():
+    assert A.ceildiv(16).to_string() == "a ceildiv 16"
+    assert (A + 1).floordiv(16).to_string() == "(a + 1) floordiv 16"
+
+
 def test_simplifications():
     assert (6 * A).floordiv(6) == A
     assert (6 * A + 5).floordiv(6) == A

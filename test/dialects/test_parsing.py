@@ -192,6 +192,17 @@ def test_text_that_is_no_token_ends_the_reading() -> None:
     assert [one.code for one in found] == ["PTO103", "PTO102"]
 
 
+def test_an_expression_may_end_with_the_file() -> None:
+    (found,) = errors_of("func.func @f(%n: index) {\n  %y = pypto.index %n +")
+    assert found.code == "PTO145"
+
+
+def test_what_xdsl_refuses_gets_a_place() -> None:
+    (found,) = errors_of("func.func @f(%x: f32 {a.b = 300 : i8}) {\n  func.return\n}\n")
+    assert place_of(found.location) == "op.mlir:1:1"
+    assert found.code == "PTO170"
+
+
 @pytest.mark.parametrize("text", ["", "\n", "// nothing\n", "}\n", "%\n", '"\n', "#a"])
 def test_no_text_is_a_traceback(text: str) -> None:
     assert errors_of(text)

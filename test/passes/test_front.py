@@ -12,13 +12,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from front_programs import GROUPED, NOT_LOWERED, PROGRAMS
+from front_programs import GROUPED, NOT_LOWERED, PROGRAMS, body
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
 
 from pyptoc.dialects.context import PyptocContext, make_context
+from pyptoc.dialects.diagnostics import RunError
 from pyptoc.dialects.parsing import parse_module
 from pyptoc.passes import pass_class
 from pyptoc.printing import module_text
@@ -114,6 +115,108 @@ def check(name: str, sizes: dict[str, int], seed: int, machine: str) -> None:
         text = module_text(module)
         again = parse(text, make_context(context.machine))
         assert module_text(again) == text, f"{name} after {pass_name}"
+
+
+READS = '%x: tensor<?x24xf32> {pypto.dims = ["M"]}, %k: tensor<2xi32>'
+FAULTS: dict[str, tuple[str, dict[str, list[int]], str]] = {
+    "sum_small": (
+        PROGRAMS["grouped_matmul"],
+        {"g": [1, 1, 2]},
+        "the groups sum to 4, %a has 5 rows",
+    ),
+    "sum_large": (
+        PROGRAMS["grouped_matmul"],
+        {"g": [2, 4, 0]},
+        "expert 1 of 3: view of %a rows 2 +: 4 ends at 6, %a has 5 rows",
+    ),
+    "negative": (
+        PROGRAMS["grouped_matmul"],
+        {"g": [2, -1, 4]},
+        "expert 1: negative group -1",
+    ),
+    "ends_back": (
+        PROGRAMS["grouped_matmul_ends"],
+        {"g": [4, 2, 5]},
+        "expert 1: negative group -2",
+    ),
+    "view_end": (
+        body(
+            READS,
+            "tensor<?x24xf32>",
+            "  %b = pypto.read %k[0]\n  %n = pypto.read %k[1]\n"
+            "  %r = pypto.view %x[%b +: %n, :]",
+        ),
+        {"k": [3, 3]},
+        "view of %x rows 3 +: 3 ends at 6, %x has 5 rows",
+    ),
+    "view_start": (
+        body(
+            READS,
+            "tensor<24xf32>",
+            "  %b = pypto.read %k[0]\n  %r = pypto.view %x[%b, :]",
+        ),
+        {"k": [-1, 0]},
+        "view of %x row -1, %x has 5 rows",
+    ),
+    "broadcast": (
+        body(
+            READS,
+            "tensor<?x24xf32>",
+            "  %n = pypto.read %k[0]\n  %v = pypto.view %x[0 +: %n, :]\n"
+            "  %r = pypto.add %x, %v",
+        ),
+        {"k": [1, 0]},
+        "dimension 0 of %x is 5, dimension 0 of %v is 1 "
+        "(a dynamic size of 1 does not broadcast)",
+    ),
+    "stated_size": (
+        body(
+            READS,
+            "tensor<4x24xf32>",
+            "  %r = pypto.view %x[:, :] : tensor<?x24xf32> -> tensor<4x24xf32>",
+        ),
+        {},
+        "dimension 0 of the result is 5, its type says 4",
+    ),
+    "reshape": (
+        body(READS, "tensor<?x48xf32>", "  %r = pypto.reshape %x[-1, 48]"),
+        {},
+        "reshape: the 120 elements of %x are no multiple of 48",
+    ),
+    "odd_swiglu": (
+        body(
+            '%x: tensor<3x?xf32> {pypto.dims = ["M"]}',
+            "tensor<3x?xf32>",
+            "  %r = pypto.swiglu %x",
+        ),
+        {},
+        "swiglu halves the last axis of 5 elements",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_fault_is_found(name: str) -> None:
+    """A run that breaks a rule fails before the passes and after them."""
+    text, steering, message = FAULTS[name]
+    context = make_context(load_machine("ascend950"))
+    module = parse(text, context)
+    inputs = random_inputs(module, {"M": 5}, np.random.default_rng(0))
+    inputs |= {
+        key: np.array(value, inputs[key].dtype) for key, value in steering.items()
+    }
+    with pytest.raises(RunError):
+        interpret(module, inputs)
+    for pass_name in FRONT:
+        pass_class(pass_name)().apply(context, module)
+    with pytest.raises(RunError) as failure:
+        interpret(module, inputs)
+    (diagnostic,) = failure.value.diagnostics
+    assert message in diagnostic.message
+    assert diagnostic.code in ("PTO402", "PTO403")
+    asserts = [op for op in module.walk() if op.name == "pypto.assert"]
+    assert diagnostic.location in [op.location for op in asserts]
+    assert "op.mlir" in str(diagnostic.location)
 
 
 def needs_mx(name: str) -> bool:

@@ -271,6 +271,15 @@ def test_wide_integers_to_float_round_once(values, shift):
             assert result == expected
 
 
+def test_wide_integers_are_not_rounded_twice():
+    """One above a tie of bf16, but a tie once it is rounded to f32."""
+    tie = 2**30 + 2**22
+    for value, expected in ((tie, 2**30), (tie + 1, 2**30 + 2**23), (-tie - 1, None)):
+        for dtype in (np.int32, np.int64):
+            got = int(cast(np.array([value], dtype), "bf16")[0])
+            assert got == (-(2**30) - 2**23 if expected is None else expected)
+
+
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.integers(-(2**31), 2**31 - 1), min_size=1))
 def test_i32_to_f32_in_every_mode(values):

@@ -98,6 +98,95 @@ def test_out_of_bounds(
     assert "in task (%i = 0) of @k" in diagnostic.notes[-1].message
 
 
+WITHIN = """
+npu.kernel @k (%i) (%x: memref<4x8xf32, "gm">, %y: memref<4x8xf32, "gm">,
+    %s: index) on cube {{
+  %a = tile.alloc {{slots = 2}} : !tile.buf<16x16xf16, l1>
+  %b = tile.alloc : !tile.buf<16x16xf16, l0a>
+  {body}
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("%t = tile.slot %a[%s]", "slot is 9, but lies in 0 to 1"),
+        (
+            "%t = tile.slot %a[0]\ntile.move %t[%s, 0] [8, 16] into %b",
+            "rows end at 17, the buffer has 16",
+        ),
+        ("%t = tile.slot %a[0]\ntile.move %t[0, 1] [1, %s] into %b", None),
+        (
+            "%t = tile.slot %a[0]\ntile.move %t[0, 8] [1, %s] into %b",
+            "columns end at 17, the buffer has 16",
+        ),
+    ],
+)
+def test_bounds_within_a_core(body: str, message: str | None) -> None:
+    x = np.zeros((4, 8), np.float32)
+    if message is None:
+        run_kernel(WITHIN.format(body=body), (1,), [x, x], (9,))
+        return
+    with pytest.raises(RunError) as caught:
+        run_kernel(WITHIN.format(body=body), (1,), [x, x], (9,))
+    assert caught.value.diagnostics[0].message == message
+
+
+LEFTOVER = """
+npu.kernel @k (%i) (%x: memref<4x8xf32, "gm">, %y: memref<4x8xf32, "gm">) on vector {
+  %a = tile.alloc {addr = 0} : !tile.buf<1x8xf32, ub>
+  %first = pypto.index %i == 0
+  scf.if %first {
+    tile.load %x[0, 0] [1, 8] into %a
+  }
+  tile.store %a [1, 8] into %y[%i, 0]
+}
+"""
+
+
+def test_poison_between_tasks() -> None:
+    """With `check` a task cannot live on what another left in a buffer."""
+    x, y = np.ones((4, 8), np.float32), np.zeros((4, 8), np.float32)
+    run_kernel(LEFTOVER, (4,), [x, y], check=False)
+    assert (y == 1).all()
+    run_kernel(LEFTOVER, (4,), [x, y], check=True)
+    assert (y[0] == 1).all()
+    assert np.isnan(y[1:]).all()
+
+
+def test_sizes_and_asserts_in_a_kernel() -> None:
+    text = """
+    npu.kernel @k (%i) (%x: memref<?x8xf32, "gm">) on vector {
+      %a = tile.alloc : !tile.buf<1x8xf32, ub>
+      %m = pypto.dim %x, 0
+      %last = pypto.index %m - 1
+      pypto.assert %last == 3, "{0} rows before the last, not {1}"
+      tile.fill 1.0 into %a [1, 8]
+      tile.store %a [1, 8] into %x[%last, 0]
+    }
+    """
+    x = np.zeros((4, 8), np.float32)
+    run_kernel(text, (1,), [x])
+    assert np.array_equal(x.sum(axis=1), [0, 0, 0, 8])
+    with pytest.raises(RunError, match="4 rows before the last, not 3"):
+        run_kernel(text, (1,), [np.zeros((5, 8), np.float32)])
+
+
+def test_barrier() -> None:
+    """A barrier orders the pipes; without it some order is wrong."""
+    text = TRANSFER.format(shape="?x?", offsets="%r, %c", extents="%m, %n", dims="0, 1")
+    x = np.arange(144, dtype=np.float32).astype(BF16).reshape(12, 12)
+    for barrier in (True, False):
+        right: list[bool] = []
+        for seed in range(8):
+            y = np.zeros_like(x)
+            given = text if barrier else text.replace("tile.barrier", "")
+            run_kernel(given, (1,), [x, y], (2, 3, 5, 6), seed=seed)
+            right.append(np.array_equal(y[2:7, 3:9], x[2:7, 3:9]))
+        assert all(right) == barrier
+
+
 @pytest.mark.parametrize("name", ["f16", "bf16", "f8E4M3FN", "f8E5M2", "f8E8M0FNU"])
 def test_decoding_all_codes(name: str) -> None:
     """Every code, in boxes with and without infinities, contiguous or not."""

@@ -1,7 +1,11 @@
 // RUN: pyptoc %s --pipeline= | filecheck %s
 // RUN: pyptoc %s --pipeline= | pyptoc - --pipeline= | filecheck %s
 // RUN: pyptoc %s --pipeline= --print-op-generic | pyptoc - --pipeline= | filecheck %s
+// RUN: pyptoc %s --pipeline= --print-short | pyptoc - --pipeline= | filecheck %s
+// RUN: pyptoc %s --pipeline= --print-debuginfo | pyptoc - --pipeline= --print-debuginfo | filecheck %s --check-prefix=LOC
 
+// LOC: npu.kernel @gmm (%i, %j) (%a: memref<?x512xf32, "gm"> loc("{{.*}}kernels.mlir":[[# @LINE + 3]]:27)
+// LOC-NEXT: tile.barrier loc("{{.*}}kernels.mlir":[[# @LINE + 5]]:3)
 // CHECK-LABEL: npu.kernel @gmm (%i, %j) (%a: memref<?x512xf32, "gm">, %y: memref<?x512xf32, "gm">, %begin: index, %scale: f32) on cube accesses(read %a[%begin + 16 * %i, 0] [16, 512], write %y[%i, %j] [1, 1] inexact) {tag = "g"} {
 npu.kernel @gmm (%i, %j) (%a: memref<?x512xf32, "gm">, %y: memref<?x512xf32, "gm">, %begin: index, %scale: f32) on cube
     accesses(read %a[%begin + 16 * %i, 0] [16, 512], write %y[%i, %j] [1, 1] inexact) {tag = "g"} {

@@ -1,6 +1,7 @@
 // RUN: pyptoc %s --pipeline= | filecheck %s
 // RUN: pyptoc %s --pipeline= | pyptoc - --pipeline= | filecheck %s
 // RUN: pyptoc %s --pipeline= --print-op-generic | pyptoc - --pipeline= | filecheck %s
+// RUN: pyptoc %s --pipeline= --print-short | pyptoc - --pipeline= | filecheck %s
 
 // CHECK-LABEL: func.func @memory
 func.func @memory(%g: memref<4xi64, "gm">, %n: index, %e: !npu.events) -> memref<?x8x64xf32, "gm"> {

@@ -93,6 +93,26 @@ func.func @float_bound(%s: f32) {
 
 // -----
 
+func.func @no_index() {
+  // CHECK: :[[# @LINE + 1]]:14: error[PTO100]: an index such as %i is expected here
+  pypto.for (0 to 4) {
+  }
+  func.return
+}
+
+// -----
+
+func.func @generic_step() {
+  // CHECK: :[[# @LINE + 1]]:3: error[PTO154]: step 0 is not positive
+  "pypto.for"() <{static_lowers = array<i64: 0>, static_uppers = array<i64: 4>, static_steps = array<i64: 0>, tails = array<i64: 0>, operandSegmentSizes = array<i32: 0, 0, 0, 0>}> ({
+  ^bb0(%i: index):
+    "pypto.yield"() : () -> ()
+  }) : () -> ()
+  func.return
+}
+
+// -----
+
 func.func @no_bound() {
   // CHECK: :[[# @LINE + 1]]:20: error[PTO100]: 'to' is expected here
   pypto.for (%i = 0) {

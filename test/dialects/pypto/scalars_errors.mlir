@@ -91,6 +91,56 @@ func.func @float_operand(%s: f32) {
 
 // -----
 
+func.func @generic_operands(%n: index) {
+  // CHECK: :[[# @LINE + 1]]:3: error[PTO145]: expr names s1, there are 1 operands
+  %y = "pypto.index"(%n) <{expr = #npu.expr<s0 + s1>}> : (index) -> index
+  func.return
+}
+
+// -----
+
+func.func @generic_scalar(%s: f32) {
+  // CHECK: :[[# @LINE + 1]]:3: error[PTO145]: expr names s1, there are 1 operands
+  %y = "pypto.scalar"(%s) <{expr = #pypto.expr<s0 + s1>}> : (f32) -> f32
+  func.return
+}
+
+// -----
+
+func.func @generic_symbol(%s: f32) {
+  // CHECK: :[[# @LINE + 2]]:48: error[PTO145]: there is no function x0 here
+  // CHECK: rule: the functions are pow, sqrt, exp, log, abs, min, max
+  %y = "pypto.scalar"(%s) <{expr = #pypto.expr<x0>}> : (f32) -> f32
+  func.return
+}
+
+// -----
+
+func.func @generic_assert(%n: index) {
+  // CHECK: :[[# @LINE + 2]]:3: error[PTO145]: assert needs a compare
+  // CHECK: rule: a compare is one of == ne < <= > >=
+  "pypto.assert"(%n) <{expr = #npu.expr<s0>, message = "text", operandSegmentSizes = array<i32: 1, 0>}> : (index) -> ()
+  func.return
+}
+
+// -----
+
+func.func @folded() {
+  // CHECK: :[[# @LINE + 1]]:8: error[PTO145]: 9223372036854775808 does not fit in 64 bits
+  %y = pypto.index 9223372036854775807 + 1
+  func.return
+}
+
+// -----
+
+func.func @scalar_minus(%s: f32) {
+  // CHECK: :[[# @LINE + 1]]:81: error[PTO108]: signs nest too deep here
+  %y = pypto.scalar ----------------------------------------------------------------------%s
+  func.return
+}
+
+// -----
+
 func.func @large(%n: index) {
   // CHECK: :[[# @LINE + 1]]:25: error[PTO145]: 99999999999999999999 does not fit in 64 bits
   %y = pypto.index %n + 99999999999999999999

@@ -6,12 +6,12 @@
 func.func @recovers(%x: tensor<4xf32>, %h: tensor<4xbf16>) -> tensor<4xf32> {
   // CHECK: :[[# @LINE + 1]]:18: error[PTO112]: operand types differ: f32 and bf16
   %a = pypto.mul %x, %h
-  // CHECK-NOT: error
+  // CHECK-NOT: mlir:[[# @LINE + 1]]:
   %b = pypto.exp %a
   %c = pypto.add %b, %h
   // CHECK: :[[# @LINE + 1]]:29: error[PTO103]: %m is not defined here
   %d = pypto.for (%i = 0 to %m) iter(%k = %x) {
-    // CHECK-NOT: error
+    // CHECK-NOT: mlir:[[# @LINE + 1]]:
     %e = pypto.exp %nowhere
     pypto.yield %e
   }

@@ -223,6 +223,14 @@ func.func @full_of_integers() {
 
 // -----
 
+func.func @generic_full() {
+  // CHECK: :[[# @LINE + 1]]:3: error[PTO115]: a value of type f16 in tensor<4xf32>
+  %y = "pypto.full"() <{value = 0.0 : f16, static_sizes = array<i64: 4>}> : () -> tensor<4xf32>
+  func.return
+}
+
+// -----
+
 func.func @assemble_types(%a: tensor<16x8xf32>, %h: tensor<16x8xbf16>) {
   // CHECK: :[[# @LINE + 3]]:23: error[PTO112]: operand types differ: bf16 and f32
   // CHECK: %h is tensor<16x8xbf16>, %a is tensor<16x8xf32>

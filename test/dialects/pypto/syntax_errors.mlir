@@ -188,6 +188,47 @@ func.func @operand_missing(%a: tensor<16x8xf32>) {
 
 // -----
 
+func.func @operands_missing(%a: tensor<16x8xf32>) {
+  // CHECK: :[[# @LINE + 1]]:8: error[PTO116]: matmul takes 2 operands here, this one has 1
+  %y = pypto.matmul %a
+  func.return
+}
+
+// -----
+
+func.func @operand_before_a_line(%a: tensor<16x8xf32>) {
+  // CHECK: :[[# @LINE + 1]]:20: error[PTO100]: an operand is missing after this
+  %y = pypto.mul %a,
+  %z = pypto.exp %a
+  func.return
+}
+
+// -----
+
+func.func @minus_nothing(%a: tensor<16x8xf32>) {
+  // CHECK: :[[# @LINE + 1]]:24: error[PTO100]: a number is expected here
+  %y = pypto.mul %a, - {}
+  func.return
+}
+
+// -----
+
+func.func @literal_of_complex() {
+  // CHECK: :[[# @LINE + 1]]:19: error[PTO115]: full has elements complex<f32>: no literal fits
+  %y = pypto.full 0.0[4] : tensor<4xcomplex<f32>>
+  func.return
+}
+
+// -----
+
+func.func @attribute_does_not_verify(%a: tensor<16x8xf32>) {
+  // CHECK: :[[# @LINE + 1]]:37: error[PTO100]: Expected integer literal
+  %y = pypto.exp %a {a.b = #npu.max<-1>}
+  func.return
+}
+
+// -----
+
 func.func @operand_left_out() {
   // CHECK: :[[# @LINE + 1]]:16: error[PTO100]: a value such as %x is expected at the end of this line
   %y = pypto.exp  // of what?

@@ -1,6 +1,7 @@
 // RUN: pyptoc %s --pipeline= | filecheck %s
 // RUN: pyptoc %s --pipeline= | pyptoc - --pipeline= | filecheck %s
 // RUN: pyptoc %s --pipeline= --print-op-generic | pyptoc - --pipeline= | filecheck %s
+// RUN: pyptoc %s --pipeline= --print-short | pyptoc - --pipeline= | filecheck %s
 
 // CHECK-LABEL: npu.kernel @alloc
 npu.kernel @alloc (%i) () on mixed {

@@ -1,6 +1,7 @@
 // RUN: pyptoc %s --pipeline= | filecheck %s
 // RUN: pyptoc %s --pipeline= | pyptoc - --pipeline= | filecheck %s
 // RUN: pyptoc %s --pipeline= --print-op-generic | pyptoc - --pipeline= | filecheck %s
+// RUN: pyptoc %s --pipeline= --print-short | pyptoc - --pipeline= | filecheck %s
 
 // CHECK-LABEL: npu.kernel @load
 npu.kernel @load (%i) (%x: memref<?x512xf32, "gm">, %v: memref<512xf32, "gm">, %c: memref<4x?x8x64xf32, "gm">, %m: index) on vector {
