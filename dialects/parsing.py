@@ -39,7 +39,7 @@ from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.parser.generic_parser import ParserState
 from xdsl.utils.exceptions import ParseError, VerifyException
 from xdsl.utils.lexer import Input, Span
-from xdsl.utils.mlir_lexer import MLIRLexer, MLIRToken, MLIRTokenKind
+from xdsl.utils.mlir_lexer import MLIRToken, MLIRTokenKind
 
 from pyptoc.dialects.diagnostics import (
     MAX_ERRORS,
@@ -51,6 +51,7 @@ from pyptoc.dialects.diagnostics import (
     file_location,
     place_of,
 )
+from pyptoc.dialects.lexing import QuickLexer
 from pyptoc.dialects.parse_errors import LexError, PoisonedError, diagnose, limited
 
 MAX_NESTING = 40
@@ -75,6 +76,8 @@ class ErrorOp(IRDLOperation):
     res = var_result_def()
 
 
+_SHAPED = re.compile(r"(?:tensor|memref)<[\w?]*>(?!\w)")
+"""A shaped type without encoding, layout or space."""
 _NAME = r"%[\w.$-]+(?::\d+)?"
 _TARGETS = re.compile(rf"{_NAME}(?:\s*,\s*{_NAME})*\s*=\s*[\"A-Za-z_]")
 """`%a, %b = ` before the name of an operation."""
@@ -90,18 +93,6 @@ _FOLLOWS = (
     MLIRTokenKind.FILE_METADATA_BEGIN,
 )
 """What may stand after a complete operation."""
-
-
-class _Lexer(MLIRLexer):
-    """MLIR's lexer; its errors are told from those of the grammar."""
-
-    def lex(self) -> MLIRToken:
-        try:
-            return super().lex()
-        except LexError:
-            raise
-        except ParseError as failure:
-            raise LexError(failure.span, failure.msg) from None
 
 
 def has_error(value: SSAValue) -> bool:
@@ -134,6 +125,7 @@ class LocParser(Parser):
         self.outs = set()
         self._location: LocationAttr | None = None
         self._module: Operation | None = None
+        self._types: dict[str, TypeAttribute] = {}
         self._nesting = 0
         self._limit = MAX_NESTING
         self._unknown: set[Operation] = set()
@@ -141,7 +133,7 @@ class LocParser(Parser):
         self._line_starts = [0]
         for line in text.splitlines(keepends=True):
             self._line_starts.append(self._line_starts[-1] + len(line))
-        self._parser_state = ParserState(_Lexer(Input(text, filename)))
+        self._parser_state = ParserState(QuickLexer(Input(text, filename)))
 
     # -- what the dialects' hand-written `parse` methods use
 
@@ -204,6 +196,23 @@ class LocParser(Parser):
         return file_location(
             self._filename, line, position - self._line_starts[line - 1] + 1
         )
+
+    def parse_optional_type(self) -> TypeAttribute | None:
+        # A file writes the same few shaped types many times: read each once.
+        token = self._current_token
+        if token.kind != MLIRTokenKind.BARE_IDENT:
+            return super().parse_optional_type()
+        written = _SHAPED.match(self.text, token.span.start)
+        if written is None:
+            return super().parse_optional_type()
+        known = self._types.get(written[0])
+        if known is None:
+            known = super().parse_optional_type()
+            if known is not None:
+                self._types[written[0]] = known
+            return known
+        self._resume_from(written.end())
+        return known
 
     # -- names
 

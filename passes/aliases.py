@@ -27,9 +27,7 @@ def parameter_aliases(module: ModuleOp) -> dict[str, dict[int, int]]:
     }
 
 
-def _join_equal(
-    launch: LaunchOp, roots: BufferRoots, groups: dict[int, int]
-) -> None:
+def _join_equal(launch: LaunchOp, roots: BufferRoots, groups: dict[int, int]) -> None:
     firsts: dict[SSAValue, int] = {}
     for number, value in enumerate(launch.arguments):
         if isinstance(value.type, MemRefType):

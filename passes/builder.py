@@ -23,7 +23,9 @@ from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 from xdsl.rewriter import InsertPoint
 
 from pyptoc.dialects.expr import Compare, Expr
+from pyptoc.dialects.pypto.brackets import shape_of
 from pyptoc.dialects.pypto.scalars import AssertOp, DimOp, IndexOp
+from pyptoc.dialects.pypto.shape import ViewOp
 from pyptoc.passes.shapes import DimKey
 
 INDEX = IndexType()
@@ -87,6 +89,18 @@ class Builder:
         """Insert `op`, stamped, and return its only result."""
         (result,) = self.emit(op, names=(name,))
         return result
+
+    def retyped(self, value: SSAValue, type_: Attribute) -> SSAValue:
+        """
+        `value` as a `type_` that agrees up to `?`: a view of all of it.
+
+        Where `type_` states a size, `check-bounds` checks it.
+        """
+        if value.type == type_:
+            return value
+        whole = [None] * len(shape_of(value.type))
+        view = ViewOp.make(value, whole, result_type=type_)
+        return self.value(view, value.name_hint)
 
     # Integers. They belong to no composite and no tile, so they take no stamp.
 

@@ -102,7 +102,8 @@ def _discharge(op: Operation, owed: Obligation, scope: _Scope) -> None:
     if ranges.is_le(lhs, rhs) and (owed.relation == "<=" or ranges.is_le(rhs, lhs)):
         return
     never = ranges.is_le(rhs + 1, lhs)
-    if never or (owed.relation == "==" and ranges.is_le(lhs + 1, rhs)):
+    never = never or (owed.relation == "==" and ranges.is_le(lhs + 1, rhs))
+    if never and ranges.is_reachable:
         text = owed.message.format(*(_text(ranges.root(arg)) for arg in owed.args))
         error(op, CODE, text, length=len(op.name))
     build = Builder.before(op)

@@ -35,14 +35,13 @@ from itertools import pairwise
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
+from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 
 from pyptoc.dialects.context import PyptocContext
 from pyptoc.dialects.diagnostics import error
 from pyptoc.dialects.expr import Expr, minimum
-from pyptoc.dialects.pypto.brackets import shape_of
 from pyptoc.dialects.pypto.control import ForallOp, ForOp, LoopOp, YieldOp
-from pyptoc.dialects.pypto.shape import AssembleOp, StoreOp, ViewOp
+from pyptoc.dialects.pypto.shape import AssembleOp, StoreOp
 from pyptoc.passes import arith_to_index
 from pyptoc.passes.base import PyptocPass
 from pyptoc.passes.builder import Builder
@@ -170,7 +169,8 @@ class _Desugarer:
         yielded = [*last.inputs, *(current[key] for key in outer)]
         build.location = last.location
         last.erase()
-        build.yield_(*_conform(yielded, initial, build))
+        pairs = zip(yielded, initial, strict=True)
+        build.yield_(*(build.retyped(value, first.type) for value, first in pairs))
         self._finish(op, loop.results, outer, carried)
 
     def _scf_for(self, op: scf.ForOp, carried: Carried) -> None:
@@ -267,24 +267,6 @@ def _move_body(op: LoopOp, indices: Sequence[SSAValue], build: Builder) -> None:
     for inner in list(op.body.block.ops):
         inner.detach()
         build.point.block.add_op(inner)
-
-
-def _conform(
-    values: Sequence[SSAValue], initial: Sequence[SSAValue], build: Builder
-) -> list[SSAValue]:
-    """`values` in the types of `initial`: a checked view where `?` and sizes differ."""
-    result: list[SSAValue] = []
-    for value, first in zip(values, initial, strict=True):
-        if value.type == first.type:
-            result.append(value)
-            continue
-        result.append(build.value(_retype(value, first.type), value.name_hint))
-    return result
-
-
-def _retype(value: SSAValue, type_: Attribute) -> ViewOp:
-    whole = [None] * len(shape_of(value.type))
-    return ViewOp.make(value, whole, result_type=type_)
 
 
 def _erase(op: Operation) -> None:

@@ -3,8 +3,8 @@ Ids for flags: of each ordered pair of pipes a core has only so many.
 
 Inside an outermost loop every flag of a pair has ids of its own, since one trip's flags
 meet the next trip's. Outside loops an id may be used again once the source of the new
-flag knows that the last wait for the old one is over. The ids of a flag that has one for
-each slot are consecutive.
+flag knows that the last wait for the old one is over. The ids of a flag that has one
+for each slot are consecutive.
 """
 
 from __future__ import annotations

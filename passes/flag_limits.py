@@ -3,9 +3,9 @@ What to do when a pair of pipes needs more flags than there are ids.
 
 Two things can run short. Inside one loop, too many flags of a pair are in use at once:
 the pair is planned at the next `Level`. Outside loops, an id would be free if only the
-source knew that its last wait is over: an order back from the target is asked for, which
-is a flag like any other, and if that cannot be, a barrier. Then all flags are planned
-anew, so that what an order or a barrier makes redundant is gone.
+source knew that its last wait is over: an order back from the target is asked for,
+which is a flag like any other, and if that cannot be, a barrier. Then all flags are
+planned anew, so that what an order or a barrier makes redundant is gone.
 """
 
 from __future__ import annotations
@@ -74,6 +74,6 @@ class Limits:
         self.orders |= shortage.orders
         for pair in shortage.pairs:
             both = pair, (pair[1], pair[0])
-            level = Level(max(map(self.level, both)) + 1)
+            level = Level(min(max(map(self.level, both)) + 1, Level.BARRIER))
             for one in both if level < Level.BARRIER else (pair,):
                 self.levels[one] = level

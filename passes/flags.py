@@ -3,23 +3,24 @@ The fewest flags that meet the needs of each block of a kernel.
 
 Blocks are planned from the inside out, each by itself (see `hazards`). Within one:
 
-1. Forward. In program order, keep what each pipe knows of the others (`clocks`). Where a
-   need is not known to be met, add a flag: set after the source's item, waited for before
-   the target's. What a flag brings is everything its source knew, so the latest need is
-   served first and often covers the others. One flag serves a whole load group: the run
-   of instructions that needs it and the run that it needs.
-2. Carried, for a block in a loop. The same over a second trip, in which the waits of step
-   1 are there and the knowledge of the first trip. A need of the trip before that is not
-   met becomes a carried flag: waited for in one trip, set in an earlier one, one token for
-   each slot. The token is there before the first trip (set before the outermost loop) and
-   is taken back after the last, so that every block leaves each flag as it found it,
-   whether it runs no time, once or often. With n slots, n trips may be under way: two
-   trips need order only if their slot is the same, so it is enough to look at those.
+1. Forward. In program order, keep what each pipe knows of the others (`clocks`). Where
+   a need is not known to be met, add a flag: set after the source's item, waited for
+   before the target's. What a flag brings is everything its source knew, so the latest
+   need is served first and often covers the others. One flag serves a whole load group:
+   the run of instructions that needs it and the run that it needs.
+2. Carried, for a block in a loop. The same over a second trip, in which the waits of
+   step 1 are there and the knowledge of the first trip. A need of the trip before that
+   is not met becomes a carried flag: waited for in one trip, set in an earlier one, one
+   token for each slot. The token is there before the first trip (set before the
+   outermost loop) and is taken back after the last, so that every block leaves each
+   flag as it found it, whether it runs no time, once or often. With n slots, n trips
+   may be under way: two trips need order only if their slot is the same, so it is
+   enough to look at those.
 3. Guards. A flag may not be set again before it was waited for. For a forward flag the
    next trip's set must know of this trip's wait: from carried flags, which also say how
-   many trips can be under way, and so whether it takes one id or one for each slot. For a
-   carried flag, the wait and the set of one trip must be ordered, which can fail if one
-   of them goes with a branch. Where a guard fails, another flag is added for it.
+   many trips can be under way, and so whether it takes one id or one for each slot. For
+   a carried flag, the wait and the set of one trip must be ordered, which can fail if
+   one of them goes with a branch. Where a guard fails, another flag is added for it.
 
 A pair of pipes that ran out of flag ids is planned with fewer (`flag_limits`).
 """
@@ -40,7 +41,15 @@ from pyptoc.passes.hazards import (
     forget,
     summarize,
 )
-from pyptoc.passes.needs import ItemNeeds, Need, Needs, Pair, find_needs, runs_of
+from pyptoc.passes.needs import (
+    ItemNeeds,
+    Need,
+    Needs,
+    Pair,
+    find_needs,
+    latest,
+    runs_of,
+)
 
 
 @dataclass(eq=False)
@@ -74,7 +83,7 @@ class BlockPlan:
     barriers: set[int] = field(default_factory=set[int])
     """Items that have a barrier before them."""
     clocks: Clocks = field(default_factory=Clocks)
-    drained: dict[int, list[tuple[Flag, int]]] = field(default_factory=lambda: {})
+    drained: dict[int, list[tuple[Flag, int]]] = field(default_factory=dict)
     """Outside loops: the carried flags taken back after an item, and where they were
     set last."""
 
@@ -130,8 +139,9 @@ class _Planner:
         if self.plan.node is self.hazards.root:
             for order in self.limits.orders:
                 over = self.items[order.after_item].last + 1
-                need = Need(over, order.after_item, 0, 0)
-                needs.forward[order.before_item][order.pair] = need
+                asked = Need(over, order.after_item, 0, 0)
+                wanted = needs.forward[order.before_item]
+                wanted[order.pair] = latest(wanted.get(order.pair), asked)
         self.plan.clocks = self.first_trip(needs.forward)
         if self.plan.node.loop is not None:
             self.carry(needs)
@@ -179,7 +189,9 @@ class _Planner:
                 self.plan.flags.remove(flag)
                 self.plan.barriers.add(flag.wait_item)
             else:
-                closing = Flag(back, flag.wait_item, flag.set_item, False, flag.slot, True)
+                closing = Flag(
+                    back, flag.wait_item, flag.set_item, False, flag.slot, True
+                )
                 self.plan.flags.append(closing)
         return added
 
@@ -289,7 +301,9 @@ class _Trip:
             row = shift(self.earlier.at(source, after(flag.set_item)))
             self.learn(flag, stage, row, item.last + 2 - TRIP)
 
-    def learn(self, flag: Flag, stage: int, row: tuple[int, ...], position: int) -> None:
+    def learn(
+        self, flag: Flag, stage: int, row: tuple[int, ...], position: int
+    ) -> None:
         source, target = flag.pair
         self.clocks.learn(target, stage, row, source, position)
 

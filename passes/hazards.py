@@ -1,18 +1,19 @@
 """
 Which accesses of a kernel conflict, block by block.
 
-The kernel becomes a tree. A `BlockNode` holds the `Item`s of one block in program order:
-single instructions, and composite items (a loop, a branch) with a node for each of their
-blocks. Every item lists its `Access`es; those of a composite item are a summary of what
-is inside. Two accesses *conflict* if they may touch the same bytes and one writes.
+The kernel becomes a tree. A `BlockNode` holds the `Item`s of one block in program
+order: single instructions, and composite items (a loop, a branch) with a node for each
+of their blocks. Every item lists its `Access`es; those of a composite item are a
+summary of what is inside. Two accesses *conflict* if they may touch the same bytes and
+one writes.
 
 Bytes are decided by
 
 - addresses: two allocations whose ranges overlap share bytes; an allocation that has no
   address yet shares bytes with nobody;
 - slots: different constant slots of an allocation are different bytes; the same slot
-  value (`%s` of this trip) is the same bytes *now*, and in another trip only if it comes
-  round to the same slot; anything else may be the same bytes;
+  value (`%s` of this trip) is the same bytes *now*, and in another trip only if it
+  comes round to the same slot; anything else may be the same bytes;
 - memory arguments: two parameters to which a launch passes one buffer are one.
 
 Every conflicting pair belongs to exactly one node: that of the innermost block which
@@ -44,9 +45,8 @@ from pyptoc.dialects.tile import (
 )
 from pyptoc.passes.slots import slot_identity
 
-PIPES = tuple(Pipe)
+PIPES: tuple[Pipe, ...] = tuple(Pipe.__members__.values())
 PIPE_NUMBER = {pipe: number for number, pipe in enumerate(PIPES)}
-
 
 
 @lru_cache(maxsize=1 << len(PIPES))
@@ -82,8 +82,8 @@ class Access:
     last: int
     """Position of the last instruction that does this."""
     entered: int = 0
-    """Pipes (bits) from which a flag came before each such access, inside the item, in
-    the same run of a block in it: what those did before the item is known to be done."""
+    """Pipes (bits) for which each such access waits inside the item: what they did
+    before the item is over then."""
     left: int = 0
     """Pipes (bits) that know of each such access once the item is over."""
     primed: int = 0
@@ -103,7 +103,7 @@ class Item:
     pipes: int
     """The pipes (bits) it uses."""
     accesses: list[Access]
-    nodes: list[BlockNode] = field(default_factory=lambda: [])
+    nodes: list[BlockNode] = field(default_factory=list)
 
     @property
     def is_single(self) -> bool:
@@ -116,7 +116,7 @@ class BlockNode:
     """A block and its items."""
 
     block: Block
-    items: list[Item] = field(default_factory=lambda: [])
+    items: list[Item] = field(default_factory=list)
     loop: Item | None = None
     """The outermost loop around the block, if there is one."""
     blocks_around: frozenset[Block] = frozenset()

@@ -89,7 +89,7 @@ class TileInference:
         tile = CubeTile.of(attribute).clamped(contraction)
         cube_tiles.check_fits(tile, contraction, self.machine, op)
         self._remark_single(tile, contraction, op)
-        factor = self._split(CubeTile.of(attribute), tile, op, contraction)
+        factor = self._split(attribute.split_k, tile, contraction)
         return replace(tile, split=factor).attribute()
 
     def _remark_single(self, tile: CubeTile, c: Contraction, op: Operation) -> None:
@@ -104,14 +104,10 @@ class TileInference:
                     f"{self.machine.space(need.space).bytes})",
                 )
 
-    def _split(
-        self, given: CubeTile, tile: CubeTile, op: Operation, c: Contraction
-    ) -> int:
+    def _split(self, asked: int, tile: CubeTile, c: Contraction) -> int:
         """The split factor of K: as given, or enough tasks to occupy the cores."""
-        asked = given.split
         if asked in (0, 1):
             return 1
-        self._check_split(op)
         steps = None if c.k is None else -(-max(c.k, 1) // tile.k1)
         if asked > 1:
             return asked if steps is None else min(asked, steps)
@@ -122,19 +118,6 @@ class TileInference:
             tasks *= 1 if size is None else -(-size // step)
         wanted = max(2, self.machine.cube_cores // max(tasks, 1))
         return wanted if steps is None else min(wanted, steps)
-
-    def _check_split(self, op: Operation) -> None:
-        name = str(element_type(op.results[0]))
-        if name not in ("f32", "i32"):
-            error(
-                op,
-                "PTO212",
-                f"split_k with a result of {name}",
-                rule="partial sums over K are added in f32 or i32: the result of a "
-                "matmul with split_k is f32 or i32",
-                help=f"leave out `to {name}` and cast the result in an op of its own, "
-                "or leave out split_k",
-            )
 
     def _vector(self) -> VecTileAttr:
         domain = domain_of(self.group.ops, self.shapes)
@@ -161,7 +144,7 @@ class TileInference:
     def _surplus(self, op: Operation, tile: VecTileAttr, rank: int) -> None:
         error(
             op,
-            "PTO213",
+            "PTO215",
             f"a vector tile of {len(tile.sizes)} sizes on an op of rank {rank}",
             rule="a vec tile aligns with the trailing dimensions of the result",
             help=f"#pypto.vec<{', '.join(map(str, tile.sizes[-rank:]))}>",
@@ -176,7 +159,7 @@ class TileInference:
         if scan is not None:
             error(
                 scan,
-                "PTO214",
+                "PTO216",
                 "cumsum over a row that does not fit UB is not lowered yet",
                 rule=f"a scanned row must be static and fit UB ({capacity} B)",
                 help="scan a shorter axis, or cut the row with pypto.for and carry "
@@ -184,7 +167,7 @@ class TileInference:
             )
         error(
             op,
-            "PTO211",
+            "PTO217",
             f"no vector tile fits UB of {self.machine.name}",
             rule=f"what is live at once fits UB, {capacity} B",
             here=f"{len(self.group.ops)} ops keep {need} B live with one row of "

@@ -24,12 +24,12 @@ becomes
     tile.wait_flag [mte1 -> mte2, 0]
     tile.wait_flag [mte1 -> mte2, 1]
 
-`hazards` finds what conflicts, `needs` what that asks of each block, `flags` decides, and
-`flag_ids` gives the ids. This file runs them and writes the result into the kernel.
-Where a pair of pipes runs out of ids, it is planned again with fewer flags; a remark says
-where that cost double buffering, or put a barrier. A kernel that has flags already is
-left alone, and nothing is ordered between the tasks of a core: a task starts when the one
-before it is over.
+`hazards` finds what conflicts, `needs` what that asks of each block, `flags` decides,
+and `flag_ids` gives the ids. This file runs them and writes the result into the kernel.
+Where a pair of pipes runs out of ids, it is planned again with fewer flags; a remark
+says where that cost double buffering, or put a barrier. A kernel that has flags already
+is left alone, and nothing is ordered between the tasks of a core: a task starts when
+the one before it is over.
 """
 
 from __future__ import annotations
@@ -47,6 +47,7 @@ from pyptoc.dialects.tile import BarrierOp, SetFlagOp, WaitFlagOp
 from pyptoc.passes.aliases import parameter_aliases
 from pyptoc.passes.base import PyptocPass
 from pyptoc.passes.flag_ids import assign_ids
+from pyptoc.passes.flag_limits import Level, Limits
 from pyptoc.passes.flags import BlockPlan, Flag, plan_flags
 from pyptoc.passes.hazards import (
     PIPES,
@@ -56,7 +57,6 @@ from pyptoc.passes.hazards import (
     find_hazards,
     is_synchronised,
 )
-from pyptoc.passes.flag_limits import Level, Limits
 
 Plans = dict[BlockNode, BlockPlan]
 
@@ -96,9 +96,7 @@ def _plan(ctx: PyptocContext, kernel: KernelOp, hazards: Hazards) -> Plans:
         limits.learn(shortage)
 
 
-def _report(
-    ctx: PyptocContext, kernel: KernelOp, limits: Limits, plans: Plans
-) -> None:
+def _report(ctx: PyptocContext, kernel: KernelOp, limits: Limits, plans: Plans) -> None:
     name = kernel.sym_name.data
     for (source, target), level in limits.levels.items():
         if level == Level.UNSLOTTED and source < target:

@@ -21,10 +21,11 @@ a chain keep the location, tag and tile of the cast.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import NoReturn
 
 from xdsl.dialects.builtin import ModuleOp, i1
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from pyptoc.dialects.context import PyptocContext
 from pyptoc.dialects.diagnostics import error
@@ -73,20 +74,28 @@ class LegalizeCastsPass(PyptocPass):
 def _legalize(op: CastOp, machine: Machine) -> None:
     """Replace `op` by its chain, if the machine does not have it."""
     source, target = element_of(op.source), element_of(op.result)
+    names = _name(source), _name(target)
     if source == target:
         _replace(op, op.source)
-    elif machine.can_cast(str(source), str(target)):
+    elif machine.can_cast(*names):
         return
     elif source == i1:
         _replace(op, _from_truth(op))
     else:
-        route = find_route(str(source), str(target), machine)
+        route = find_route(*names, machine)
         if route is None:
             _refuse(op, machine)
         _replace(op, _chain(op, route))
 
 
+@cache
+def _name(element: Attribute) -> str:
+    """As routes and machines write it; making the text takes a printer."""
+    return str(element)
+
+
 def _replace(op: CastOp, value: SSAValue) -> None:
+    value = Builder.before(op).retyped(value, op.result.type)
     if op.result.name_hint is not None and value is not op.source:
         value.name_hint = op.result.name_hint
     op.result.replace_all_uses_with(value)

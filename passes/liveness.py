@@ -26,6 +26,7 @@ use, whatever the operation says it reads and writes.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NoReturn
 
 from xdsl.dialects.scf import ForOp
 from xdsl.ir import Block, Operation, SSAValue
@@ -103,10 +104,11 @@ class _Walk:
         for operand in op.operands:
             life = self.found.get(operand)
             if life is not None:
-                if not isinstance(op, Instruction):
-                    _escapes(op, life)
                 self.use(life, op, here)
-                life.pipes.add(op.pipe)
+                if isinstance(op, Instruction):
+                    life.pipes.add(op.pipe)
+                else:
+                    _escapes(op)
 
     def use(self, life: Lifetime, op: Operation, here: int) -> None:
         start = here
@@ -120,7 +122,7 @@ class _Walk:
         life.end = max(life.end, here)
 
 
-def _escapes(op: Operation, life: Lifetime) -> None:
+def _escapes(op: Operation) -> NoReturn:
     error(
         op,
         "PTO212",

@@ -9,7 +9,8 @@ are kept by the slot value that decides which trips meet; None if any two may.
 
 Needs that hold anyway are left out: where a composite item has flags inside that come
 before each of its accesses (`Access.entered`) or after each (`Access.left`). The pipes
-of these flags are kept in the other needs, since it is enough if one of them is ordered.
+of these flags are kept in the other needs, since it is enough if one of them is
+ordered.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ class Needs:
     """The needs of each item of a block."""
 
     forward: list[ItemNeeds]
-    carried: dict[SlotKey | None, list[ItemNeeds]] = field(default_factory=lambda: {})
+    carried: dict[SlotKey | None, list[ItemNeeds]] = field(default_factory=dict)
 
 
 @dataclass(eq=False, slots=True)
@@ -125,7 +126,9 @@ class _Finder:
         for half in halves:
             summarize(half)
         for half, other in (halves, reversed(halves)):
-            finder = _Finder(self.node, Hazards(self.node, self.neighbours), self.slotted)
+            finder = _Finder(
+                self.node, Hazards(self.node, self.neighbours), self.slotted
+            )
             for access in half.accesses:
                 finder._enter(access, number)
             for access in other.accesses:
@@ -167,12 +170,16 @@ def _add(needs: ItemNeeds, target: int, entered: int, seen: _Seen) -> None:
     if entered >> source & 1 or seen.left >> target & 1:
         return
     pair = source, target
-    old = needs.get(pair)
-    if old is None:
-        needs[pair] = Need(seen.last, seen.item, seen.left, entered)
-    else:
-        latest = max((old.position, old.item), (seen.last, seen.item))
-        needs[pair] = Need(*latest, old.left & seen.left, old.entered & entered)
+    need = Need(seen.last, seen.item, seen.left, entered)
+    needs[pair] = latest(needs.get(pair), need)
+
+
+def latest(one: Need | None, other: Need) -> Need:
+    """The need that covers both."""
+    if one is None:
+        return other
+    end = max((one.position, one.item), (other.position, other.item))
+    return Need(*end, one.left & other.left, one.entered & other.entered)
 
 
 def runs_of(items: Sequence[Item]) -> list[int]:

@@ -28,10 +28,13 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.pypto.base import LiteralOp
 from pyptoc.dialects.pypto.brackets import shape_of
+from pyptoc.dialects.pypto.elementwise import CastOp
 from pyptoc.dialects.pypto.matmul import MatmulOp, ScaledMmOp
+from pyptoc.dialects.pypto.reduce import REDUCTION_OPS, CumsumOp, ReductionOp
 from pyptoc.dialects.pypto.scalars import ReadOp
 from pyptoc.dialects.pypto.shape import (
     AssembleOp,
+    CloneOp,
     ConcatOp,
     EmptyOp,
     ExpandOp,
@@ -170,6 +173,17 @@ def _refined(op: Operation, sizes: Sequence[Expr]) -> Iterator[Obligation]:
             yield Obligation("==", size, Expr.const(stated), message, (size,))
 
 
+def _unchanged(op: CastOp | CloneOp | CumsumOp) -> Iterator[Obligation]:
+    yield from _refined(op, sizes_of(op.source))
+
+
+def _reduced(op: ReductionOp) -> Iterator[Obligation]:
+    sizes = list(sizes_of(op.source))
+    axis = op.axis.value.data % len(sizes)
+    sizes[axis : axis + 1] = [] if op.keepdim is None else [Expr.const(1)]
+    yield from _refined(op, sizes)
+
+
 def _limited(
     op: ViewOp | EmptyOp | FullOp, sizes: Sequence[Expr]
 ) -> Iterator[Obligation]:
@@ -255,13 +269,13 @@ def _same(value: SSAValue, axis: int, have: Expr, want: Expr) -> Obligation:
 
 
 def _pair(
-    a: SSAValue, axis_a: int, b: SSAValue, axis_b: int, sizes: tuple[Expr, Expr]
+    a: tuple[SSAValue, int], b: tuple[SSAValue, int], sizes: tuple[Expr, Expr]
 ) -> Obligation:
-    """Two dimensions of two tensors are equal."""
-    name_a, name_b = value_name(a), value_name(b)
+    """A dimension of one tensor and one of another are equal."""
     message = (
-        f"dimension {axis_a} of {name_a} is {{0}}, dimension {axis_b} of {name_b} is "
-        "{1} (a dynamic size of 1 does not broadcast)"
+        f"dimension {a[1]} of {value_name(a[0])} is {{0}}, "
+        f"dimension {b[1]} of {value_name(b[0])} is {{1}} "
+        "(a dynamic size of 1 does not broadcast)"
     )
     return Obligation("==", *sizes, message, sizes)
 
@@ -290,7 +304,7 @@ def _aligned(
                 first = here
             else:
                 sizes = (first[2], here[2])
-                yield _pair(first[0], first[1], here[0], here[1], sizes)
+                yield _pair(first[:2], here[:2], sizes)
 
 
 def _is_one(dim: Expr) -> bool:
@@ -299,17 +313,17 @@ def _is_one(dim: Expr) -> bool:
 
 def _matmul(op: MatmulOp | ScaledMmOp) -> Iterator[Obligation]:
     a, b = sizes_of(op.lhs), sizes_of(op.rhs)
-    k_a = len(a) - (2 if op.a_trans else 1)
-    k_b = len(b) - (1 if op.b_trans else 2)
-    yield _pair(op.lhs, k_a, op.rhs, k_b, (a[k_a], b[k_b]))
-    if len(b) > 2:
-        batches = (a[:-2], b[:-2])
-        yield from _aligned((op.lhs, op.rhs), batches)
+    m_a, k_a = (-1, -2) if op.a_trans else (-2, -1)
+    k_b, n_b = (-1, -2) if op.b_trans else (-2, -1)
+    m, n, k = a[m_a], b[n_b], a[k_a]
+    at_a, at_b = len(a) + k_a, len(b) + k_b
+    yield _pair((op.lhs, at_a), (op.rhs, at_b), (k, b[k_b]))
+    batches = (a[:-2], b[:-2])
+    yield from _aligned((op.lhs, op.rhs), batches)
     if isinstance(op, ScaledMmOp):
-        m_a = len(a) - (1 if op.a_trans else 2)
-        n_b = len(b) - (2 if op.b_trans else 1)
-        yield from _scales(op.scale_lhs, bool(op.scales_a_trans), a[m_a], a[k_a])
-        yield from _scales(op.scale_rhs, not op.scales_b_trans, b[n_b], a[k_a])
+        yield from _scales(op.scale_lhs, bool(op.scales_a_trans), m, k)
+        yield from _scales(op.scale_rhs, not op.scales_b_trans, n, k)
+    yield from _refined(op, (*broadcast(list(batches)), m, n))
 
 
 def _scales(
@@ -330,10 +344,13 @@ def _concat(op: ConcatOp) -> Iterator[Obligation]:
     tensors = list(op.inputs)
     shapes = [sizes_of(value) for value in tensors]
     joined = op.axis.value.data % len(shapes[0])
-    for value, dims in zip(tensors[1:], shapes[1:], strict=True):
-        for axis, (have, want) in enumerate(zip(dims, shapes[0], strict=True)):
+    total = list(shapes[0])
+    for value, sizes in zip(tensors[1:], shapes[1:], strict=True):
+        for axis, (have, want) in enumerate(zip(sizes, shapes[0], strict=True)):
             if axis != joined:
-                yield _pair(tensors[0], axis, value, axis, (want, have))
+                yield _pair((tensors[0], axis), (value, axis), (want, have))
+        total[joined] += sizes[joined]
+    yield from _refined(op, total)
 
 
 def _yield(op: scf.YieldOp) -> Iterator[Obligation]:
@@ -349,6 +366,10 @@ def _yield(op: scf.YieldOp) -> Iterator[Obligation]:
 
 
 _RULES: dict[type[Operation], Callable[[Any], Iterator[Obligation]]] = {
+    CastOp: _unchanged,
+    CloneOp: _unchanged,
+    CumsumOp: _unchanged,
+    **dict.fromkeys(REDUCTION_OPS, _reduced),
     ViewOp: _view,
     AssembleOp: _assemble,
     ReadOp: _read,

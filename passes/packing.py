@@ -1,10 +1,10 @@
 """
 Packing buffers into a memory: dynamic storage allocation.
 
-Each request has a size, and a list of others with which it may not share a byte. We want
-addresses below a capacity. First-fit in a good order of requests nearly always finds
-them; the optimum is first-fit in *some* order (that of its addresses), so what is left is
-a search over orders:
+Each request has a size, and a list of others with which it may not share a byte. We
+want addresses below a capacity. First-fit in a good order of requests nearly always
+finds them; the optimum is first-fit in *some* order (that of its addresses), so what is
+left is a search over orders:
 
 1. several fixed orders: by size, by size x number of conflicts, as given;
 2. the best of them, improved: whatever sticks out at the top goes to the front;

@@ -135,7 +135,7 @@ class Grouping:
         members = {member for group in groups for member in group.ops} | {op}
         ops = [member for member in self.ops if member in members]
         unit = groups[0].unit if groups else "vector"
-        if isinstance(op, AssembleOp) and self._stores_into(op, members):
+        if any(self._reads_stored(member, members) for member in ops):
             return None
         if unit == "vector" and domain_of(ops, self.shapes) is None:
             return None
@@ -143,9 +143,12 @@ class Grouping:
             return None
         return Group(0, unit, ops) if self._is_convex(members) else None
 
-    def _stores_into(self, op: AssembleOp, members: set[Operation]) -> bool:
-        """Whether the destination itself is made inside the group."""
-        return isinstance(op.dest, OpResult) and op.dest.op in members
+    def _reads_stored(self, op: Operation, members: set[Operation]) -> bool:
+        """Whether `op` uses a whole tensor that a task of the group stores a box of."""
+        return any(
+            isinstance(producer, AssembleOp) and producer in members
+            for producer in self.producers[op]
+        )
 
     def _is_convex(self, members: set[Operation]) -> bool:
         """Whether no path leaves `members` and comes back (an assert is a fence)."""

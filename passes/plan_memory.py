@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import groupby
-from typing import ClassVar
+from typing import ClassVar, NoReturn
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -78,7 +78,7 @@ def _plan_space(
 
 
 def _slots_to_lower(lives: list[Lifetime]) -> Lifetime | None:
-    """The buffer that gains most by one slot less, of those alive at the worst place."""
+    """The largest of the buffers at the worst place that can do with a slot less."""
     peak = _most_alive(lives)
     able = [life for life in peak if can_lower_slots(life)]
     size = {life: life.alloc.total_bytes // life.alloc.slot_count for life in able}
@@ -90,7 +90,9 @@ def _place(space: Space, lives: list[Lifetime]) -> Packing | None:
     sizes = [_rounded(life.alloc.total_bytes, space.align) for life in lives]
     if sum(sizes) <= space.bytes:
         return _side_by_side(sizes)
-    alive = sum(_rounded(life.alloc.total_bytes, space.align) for life in _most_alive(lives))
+    alive = sum(
+        _rounded(life.alloc.total_bytes, space.align) for life in _most_alive(lives)
+    )
     if alive > space.bytes:
         return None
     together = _overlapping(lives)
@@ -164,7 +166,7 @@ def _name(life: Lifetime) -> str:
 
 def _over_capacity(
     machine: Machine, kernel: KernelOp, space: Space, lives: list[Lifetime]
-) -> None:
+) -> NoReturn:
     alive = sorted(_most_alive(lives), key=lambda life: -life.alloc.total_bytes)
     needed = sum(life.alloc.total_bytes for life in alive)
     largest = alive[0]

@@ -64,6 +64,11 @@ class Ranges:
             return self.shapes.dims(key.value)[key.axis]
         return self.shapes.expr(cast("SSAValue", key))
 
+    @property
+    def is_reachable(self) -> bool:
+        """Whether no two facts exclude each other, as in a branch never taken."""
+        return not any(interval.is_empty for interval in self.facts.values())
+
     def is_le(self, a: Expr | int, b: Expr | int) -> bool:
         """Whether `a <= b` is proven here."""
         return prove_le(a, b, self.facts)

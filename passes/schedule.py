@@ -8,11 +8,11 @@ becomes
     %t = npu.launch @gmm_0[%mb, 28] (%a, %y) {order = "row", assign = "static"} : ...
 
 `order = "row"` walks the grid with the last index innermost, as it is written. `assign`
-says which core takes a task: "static" deals the tasks out in that order, one to each core
-in turn, which needs no counter in memory and suits tasks that take equally long; cube
-tasks do, since they are equal boxes. "dynamic" gives the next task to whichever core is
-free; vector and mixed tasks use it, since their rows may depend on data. Attributes that
-are there already are kept, and no wait is added or removed.
+says which core takes a task: "static" deals the tasks out in that order, one to each
+core in turn, which needs no counter in memory and suits tasks that take equally long;
+cube tasks do, since they are equal boxes. "dynamic" gives the next task to whichever
+core is free; vector and mixed tasks use it, since their rows may depend on data.
+Attributes that are there already are kept, and no wait is added or removed.
 """
 
 from __future__ import annotations

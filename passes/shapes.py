@@ -35,16 +35,23 @@ from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.expr_core import Call
 from pyptoc.dialects.npu import AllocOp, LoadOp, TasksOp
 from pyptoc.dialects.npu import ReshapeOp as MemoryReshapeOp
+from pyptoc.dialects.pypto.base import LiteralOp
+from pyptoc.dialects.pypto.composite import SoftmaxOp
+from pyptoc.dialects.pypto.elementwise import CastOp
 from pyptoc.dialects.pypto.matmul import MatmulOp, MmaOp, ScaledMmOp
-from pyptoc.dialects.pypto.reduce import REDUCTION_OPS, ReductionOp
+from pyptoc.dialects.pypto.reduce import REDUCTION_OPS, CumsumOp, ReductionOp
 from pyptoc.dialects.pypto.scalars import DimOp, IndexOp
 from pyptoc.dialects.pypto.shape import (
     AssembleOp,
+    CloneOp,
+    ConcatOp,
     EmptyOp,
     FullOp,
     ReshapeOp,
+    TransposeOp,
     ViewOp,
 )
+from pyptoc.dialects.subscripts import ints
 
 Dims = tuple[Expr, ...]
 Shaped = TensorType[Attribute] | MemRefType[Attribute]
@@ -163,11 +170,10 @@ class Shapes:
 
     def _from_operands(self, op: Operation, value: SSAValue) -> Dims:
         """Elementwise ops broadcast; of others, a dimension is a root of its own."""
+        if isinstance(op, _ELEMENTWISE):
+            shaped = [operand for operand in op.operands if is_shaped(operand)]
+            return broadcast([self.dims(operand) for operand in shaped])
         rank = len(value.type.get_shape())  # pyright: ignore
-        shaped = [operand for operand in op.operands if is_shaped(operand)]
-        found = broadcast([self.dims(operand) for operand in shaped])
-        if len(found) == rank:
-            return found
         return tuple(Expr.sym(DimKey(value, axis)) for axis in range(rank))
 
 
@@ -282,6 +288,21 @@ def _accumulated(shapes: Shapes, op: MmaOp) -> Dims:
     return shapes.dims(op.acc)
 
 
+def _transposed(shapes: Shapes, op: TransposeOp) -> Dims:
+    dims = shapes.dims(op.source)
+    return tuple(dims[axis] for axis in ints(op.perm))
+
+
+def _joined(shapes: Shapes, op: ConcatOp) -> Dims:
+    first, *rest = (shapes.dims(value) for value in op.inputs)
+    axis = op.axis.value.data % len(first)
+    total = sum((dims[axis] for dims in rest), start=first[axis])
+    return (*first[:axis], total, *first[axis + 1 :])
+
+
+_ELEMENTWISE = (LiteralOp, CastOp, CloneOp, CumsumOp, SoftmaxOp)
+"""Ops whose result has the broadcast shape of their operands."""
+
 _RULES: dict[type[Operation], Callable[[Shapes, Operation], Dims]] = {
     ViewOp: _subscripted,
     LoadOp: _subscripted,
@@ -294,5 +315,7 @@ _RULES: dict[type[Operation], Callable[[Shapes, Operation], Dims]] = {
     MatmulOp: _contracted,
     ScaledMmOp: _contracted,
     MmaOp: _accumulated,
+    TransposeOp: _transposed,
+    ConcatOp: _joined,
     **dict.fromkeys(REDUCTION_OPS, _reduced),
 }  # pyright: ignore

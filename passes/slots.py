@@ -8,6 +8,7 @@ from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Block, SSAValue
 
+from pyptoc.dialects.assembly import INDEX
 from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.npu_attrs import ExprAttr
 from pyptoc.dialects.pypto.scalars import IndexOp
@@ -75,7 +76,7 @@ def lower_slots(alloc: AllocOp, slot_ops: Sequence[SlotOp], slots: int) -> None:
         wrapped = IndexOp.create(
             operands=[slot],
             properties={"expr": ExprAttr(Expr.sym("s0").mod(slots))},
-            result_types=[slot.type],
+            result_types=[INDEX],
         )
         wrapped.location = op.location
         block = op.parent

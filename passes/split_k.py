@@ -110,7 +110,7 @@ class SplitK:
         if name not in ("f32", "i32"):
             error(
                 self.tasks,
-                "PTO212",
+                "PTO214",
                 f"split-k with a result of {name}",
                 rule="partial sums over K are added in f32 or i32",
                 help=f"leave out `to {name}` and cast in an op of its own",

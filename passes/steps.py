@@ -70,7 +70,8 @@ class Steps:
 
     def finish(self, results: Sequence[SSAValue]) -> None:
         """Replace the results of the composite, which keep their names; erase it."""
-        for old, new in zip(self.op.results, results, strict=True):
+        for old, value in zip(self.op.results, results, strict=True):
+            new = self.build.retyped(value, old.type)
             if old.name_hint is not None:
                 new.name_hint = old.name_hint
             old.replace_all_uses_with(new)

@@ -204,7 +204,7 @@ class TaskBody:
         top = Scope(self, self.frame.body, ONE, self.row_tiles)
         for op in self.ops:
             if is_reduction(op) and not self.is_row(op.operands[0]):
-                self.row_tiles[op.results[0]] = self._reduce(op, top)
+                top.define(op.results[0], self._reduce(op, top))
             elif self.is_row(self.main_value(op)):
                 top.emit(op)
         wide = {v for v in self.outputs if not self.is_row(self.main_value(v.owner))}
@@ -351,7 +351,7 @@ class Scope:
             return
         if isinstance(op, FullOp):
             result = op.results[0]
-            self._store(result, self.tile_of(result))
+            self.define(result, self.tile_of(result))
             return
         operands = [
             self.tile_of(v) if isinstance(v.type, TensorType) else v
@@ -367,13 +367,14 @@ class Scope:
         copy.location = op.location
         for old, new in zip(op.results, copy.results, strict=True):
             new.name_hint = old.name_hint
-            self.tiles[old] = new
-            self._store(old, new)
+            self.define(old, new)
 
     def _tile_type(self, value: SSAValue) -> TensorType[Attribute]:
         return bounded_type(self.extents(value)[-2:], element_type(value))
 
-    def _store(self, value: SSAValue, tile: SSAValue) -> None:
+    def define(self, value: SSAValue, tile: SSAValue) -> None:
+        """`tile` is the tile of `value`; store it if the value leaves the group."""
+        self.tiles[value] = tile
         for output, out in zip(self.task.outputs, self.task.frame.outs, strict=True):
             if output is value:
                 offsets = [extent.lo for extent in self.extents(value)]

@@ -57,11 +57,7 @@ class Program:
         _refuse_unknown(self.signature, given)
         inputs = accept(self.signature, given, "run()", Bindings())
         inputs = complete(self.signature, inputs, "run()", None)
-        values = {
-            name: value.copy() if isinstance(value, np.ndarray) else value
-            for name, value in inputs.values.items()
-        }
-        return run(self.module, self.machine, values, self.signature.name)
+        return run(self.module, self.machine, inputs.values, self.signature.name)
 
 
 def _refuse_unknown(signature: Signature, given: dict[str, Any]) -> None:

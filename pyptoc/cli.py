@@ -9,7 +9,6 @@ an option needs them: `pyptoc --version` answers at once.
 from __future__ import annotations
 
 import gc
-import os
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
@@ -24,8 +23,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     # A compilation makes many long-lived objects; the default thresholds rescan them
     # again and again for cycles (measured: 1.2 to 2.6 times the time).
     gc.set_threshold(100_000, 50, 100)
+    options = Options()
     try:
-        code = _dispatch(parse_options(sys.argv[1:] if argv is None else argv))
+        options = parse_options(sys.argv[1:] if argv is None else argv)
+        code = _dispatch(options)
         sys.stdout.flush()
         return code
     except UsageError as problem:
@@ -42,10 +43,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stderr.write("interrupted\n")
         return 130
     except Exception as problem:
-        return _internal_error(problem)
+        return _internal_error(problem, options)
 
 
-def _internal_error(problem: Exception) -> int:
+def _internal_error(problem: Exception, options: Options) -> int:
     from pyptoc.dialects.diagnostics import CompileError
 
     if isinstance(problem, CompileError):
@@ -55,7 +56,7 @@ def _internal_error(problem: Exception) -> int:
         return 1
     from pyptoc.crash import internal_error
 
-    return internal_error(problem, "", Options())
+    return internal_error(problem, "", options)
 
 
 def console_main() -> NoReturn:
@@ -63,14 +64,7 @@ def console_main() -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
-    code = main()
-    try:
-        sys.stdout.flush()
-        sys.stderr.flush()
-    except OSError:
-        # Python flushes again at exit, and would complain about the closed pipe.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    sys.exit(code)
+    sys.exit(main())
 
 
 def _dispatch(options: Options) -> int:

@@ -139,18 +139,16 @@ def _compile_unit(
 
         print(describe(module, options.entry))
         return 0, None
+    run = None
     if options.run or options.check_each:
         from pyptoc.run_command import RunCommand
 
         run = RunCommand(options, module, machine)
         reporter.report(run.warnings)
-        compile_module(unit, options, context, module, run.watchers())
-        reporter.report(context.remarks)
-        code = run.finish(module, unit.timing)
-    else:
-        run, code = None, 0
-        compile_module(unit, options, context, module)
-        reporter.report(context.remarks)
+    watchers = run.watchers() if run is not None else []
+    compile_module(unit, options, context, module, watchers)
+    reporter.report(context.remarks)
+    code = run.finish(module, unit.timing) if run is not None else 0
     output = None
     if not options.run or options.output != "-":
         started = time.perf_counter()
@@ -195,14 +193,14 @@ def compile_module(
     options: Options,
     context: PyptocContext,
     module: ModuleOp,
-    watchers: list[Watcher] | None = None,
+    watchers: list[Watcher],
 ) -> None:
     """Runs the pipeline on a module, in place, with everything the options ask for."""
     passes = _passes(options, module)
     _check_names(options, passes)
     if options.dump_pass_pipeline:
         sys.stderr.write(f"{print_pipeline(passes)}\n")
-    watching: list[Watcher] = [Dump(options), *(watchers or [])]
+    watching: list[Watcher] = [Dump(options), *watchers]
     if options.print_ir_tree_dir is not None:
         folder = Path(options.print_ir_tree_dir)
         if options.split_input_file:

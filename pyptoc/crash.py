@@ -46,7 +46,8 @@ def internal_error(error: Exception, text: str, options: Options) -> int:
     write_reproducer(name, text, options.pipeline, options, trace)
     notes = "".join(f" {note}" for note in getattr(error, "__notes__", []))[:200]
     summary = (str(error).splitlines() or [""])[0]
-    again = f"pyptoc {name} {configuration(options.pipeline, options)}".rstrip()
+    words = [name if word == options.input else word for word in options.words]
+    again = shlex.join(["pyptoc", *words])
     sys.stderr.write(
         f"error[PTO900]: internal error: {type(error).__name__}: {summary}{notes}\n"
         f"   note: a bug in pyptoc; {name} holds the input and the traceback\n"

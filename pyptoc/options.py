@@ -31,6 +31,9 @@ class UsageError(Exception):
 class Options(argparse.Namespace):
     """Every option with its default; the help texts are in `build_parser`."""
 
+    words: list[str] = field(default_factory=list[str])
+    """The command line as it was given."""
+
     input: str | None = None
     output: str = "-"
     pipeline: str | None = None
@@ -229,6 +232,7 @@ def parse_options(argv: Sequence[str]) -> Options:
             f"did you mean {close[0]}?" if close else "pyptoc --help lists the options",
         )
     _check(options)
+    options.words = list(argv)
     return options
 
 

@@ -14,7 +14,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import NoReturn
 
@@ -158,7 +158,7 @@ def _unknown(name: str) -> NoReturn:
     )
 
 
-@lru_cache(maxsize=None)
+@cache
 def _builtin(path: Path) -> Machine:
     """A machine that ships with the compiler; its file does not change."""
     return _read(path)

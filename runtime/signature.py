@@ -34,6 +34,7 @@ from xdsl.ir import Attribute
 
 from pyptoc.dialects.diagnostics import did_you_mean, error
 from pyptoc.dialects.pypto.attrs import DataAttr, DataRule, TolAttr
+from pyptoc.runtime.numerics import STORAGE
 
 DYNAMIC = -(2**63)
 """How xDSL stores a `?`."""
@@ -211,6 +212,16 @@ def _shape(kind: Attribute) -> tuple[Attribute, tuple[int | None, ...] | None]:
     return kind, None
 
 
+def _check_type(what: str, element: Attribute, location: Attribute | None) -> None:
+    if str(element) not in STORAGE:
+        error(
+            location,
+            "PTO507",
+            f"{what} has the type {element}, which no array of numpy holds",
+            help=f"element types: {', '.join(STORAGE)}",
+        )
+
+
 def _type_text(element: Attribute, shape: tuple[int | None, ...] | None) -> str:
     if shape is None:
         return str(element)
@@ -231,6 +242,7 @@ def _argument(
 ) -> Argument:
     element, shape = _shape(kind)
     name = _text(attributes, "pypto.name", f"arg{index}")
+    _check_type(f"%{name}", element, location)
     data = attributes.get("pypto.data")
     return Argument(
         name,
@@ -274,6 +286,7 @@ def _result(
 ) -> Result:
     element, shape = _shape(kind)
     name = _text(attributes, "pypto.name", f"result{index}")
+    _check_type(f"result '{name}'", element, None)
     tolerance = default_tolerance(element)
     given = attributes.get("pypto.tol")
     if isinstance(given, TolAttr):

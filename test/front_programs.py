@@ -266,7 +266,16 @@ func.func @f(%x: tensor<?x24xf32> {pypto.dims = ["M"]}) -> tensor<?x24xf32> {
   func.return %r : tensor<?x24xf32>
 }
 """
+STATED = body(
+    '%x: tensor<?x24xbf16> {pypto.dims = ["M"]}',
+    "tensor<5x24xi8>",
+    """  %y = pypto.softmax %x axis -1 : tensor<?x24xbf16> -> tensor<5x24xbf16>
+  %z = pypto.cast %y to f32 : tensor<5x24xbf16> -> tensor<?x24xf32>
+  %r = pypto.cast %z to i8 mode rint : tensor<?x24xf32> -> tensor<5x24xi8>""",
+)
+"""Types that state more, and less, than what is inferred."""
 CONTROL = {
+    "stated_types": STATED,
     "forall": TILED,
     "forall_nested": NESTED,
     "for_carried": CARRIED,

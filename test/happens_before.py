@@ -1,13 +1,14 @@
 """An independent check of a kernel's flags, by running its control flow.
 
 The kernel is unrolled for given scalars: each instruction becomes an event on its pipe,
-with the bytes that it reads and writes. In program order, vector clocks say which events
-of other pipes each one certainly comes after: a pipe is in order, a wait comes after its
-set, a barrier after everything. Then
+with the bytes that it reads and writes. In program order, vector clocks say which
+events of other pipes each one certainly comes after: a pipe is in order, a wait comes
+after its set, a barrier after everything. Then
 
-- two accesses to the same bytes on different pipes, one of them a write, must be ordered;
-- a flag must not be set again before its last wait is over, nor be waited for when it was
-  not set, nor be left set at the end.
+- two accesses to the same bytes on different pipes, one of them a write, must be
+  ordered;
+- a flag must not be set again before its last wait is over, nor be waited for when it
+  was not set, nor be left set at the end.
 
 It shares no code with insert-sync: no blocks, no needs, no slot algebra.
 """
@@ -72,9 +73,7 @@ class Checker:
         if isinstance(op, ConstantOp):
             self.values[op.results[0]] = op.value.value.data
         elif isinstance(op, IndexOp):
-            names = {
-                f"s{i}": int(self.values[v]) for i, v in enumerate(op.operands)
-            }
+            names = {f"s{i}": int(self.values[v]) for i, v in enumerate(op.operands)}
             self.values[op.results[0]] = op.expr.data.evaluate(names)
         elif isinstance(op, AllocOp):
             self.values[op.results[0]] = (op, 0)
@@ -101,7 +100,7 @@ class Checker:
             self.instruction(op)
 
     def flag(self, op: SetFlagOp | WaitFlagOp, key: tuple[Pipe, Pipe, int]) -> None:
-        source, target, number = key
+        _, target, number = key
         assert number < 8, f"flag id {number}"
         clock = self.clocks[op.pipe]
         clock[op.pipe] += 1

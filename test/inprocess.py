@@ -7,8 +7,8 @@ A process costs 0.3 s, mostly Python's start and the definition of the dialects;
 
 Understood here: `pyptoc`, `filecheck`, `not`, `|`, `2>&1`, `> file`, `2> file`,
 `< file`, `%s`, `%S`, `%t`, `%T`, `%%`, and lines continued with a backslash. A line
-with any other shell feature runs in bash. Do without `cat`: after lit's own `cat`, other
-commands of the file lack PYTHONPATH; `filecheck --input-file` does it.
+with any other shell feature runs in bash. Do without `cat` (`filecheck --input-file`
+does it): after lit's own `cat` the other commands of a file lack PYTHONPATH.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Random legal kernels, as text, for the tests of plan-memory and insert-sync.
 
 Legal: every read finds something that was written before it in the same trip, or before
-the loop. Nothing else is asked: buffers are used across loops and branches, in place, in
-slots, through memory and back; loops may run no time.
+the loop. Nothing else is asked: buffers are used across loops and branches, in place,
+in slots, through memory and back; loops may run no time.
 """
 
 from __future__ import annotations
@@ -110,7 +110,9 @@ class VectorKernel(Writer):
         if readable:
             source = self.choose(*readable)
             memory = self.choose("%y", "%z")
-            self.emit(depth, f"tile.store {source} [4, 16] into {memory}[{self._row()}, 0]")
+            self.emit(
+                depth, f"tile.store {source} [4, 16] into {memory}[{self._row()}, 0]"
+            )
 
     def _loop(self, depth: int, readable: list[str], counters: list[str]) -> None:
         counter = self.name("k")
@@ -138,8 +140,9 @@ def vector_modules(draw: st.DrawFn) -> str:
     writer.block(0, [], [])
     constants = [f"  %c{i} = arith.constant {i} : index" for i in range(4)]
     body = "\n".join([*constants, *writer.top, *writer.lines])
+    memories = ", ".join(f"%{name}: {MEMORY}" for name in "xyz")
     return f"""
-npu.kernel @k (%i) (%x: {MEMORY}, %y: {MEMORY}, %z: {MEMORY}, %n: index, %m: index) on vector {{
+npu.kernel @k (%i) ({memories}, %n: index, %m: index) on vector {{
 {body}
 }}
 {_entry("64x16", ["64x16", "64x16"])}
@@ -173,7 +176,9 @@ class CubeKernel(Writer):
     """Products of boxes of %x, through l1 and level 0, added up in l0c and stored."""
 
     def module(self) -> str:
-        self.emit(0, f"%acc = tile.alloc {{slots = {self.number(1, 1)}}} : {_buf('l0c')}")
+        self.emit(
+            0, f"%acc = tile.alloc {{slots = {self.number(1, 1)}}} : {_buf('l0c')}"
+        )
         count = self.number(1, 2)
         outer = self.number(0, 1)
         if outer:
@@ -229,7 +234,9 @@ npu.kernel @k (%i) (%x: {memory}, %y: {memory}, %n: index, %m: index) on cube {{
         test = self.name("b")
         terms = f"{first} + {second}" if inner else f"{first} + 0"
         self.emit(deep, f"{test} = pypto.index {terms} > 0")
-        self.emit(deep, f"tile.matmul {a}, {b} into %acc [16, 16, 16] accumulate {test}")
+        self.emit(
+            deep, f"tile.matmul {a}, {b} into %acc [16, 16, 16] accumulate {test}"
+        )
         if inner:
             self.emit(depth + 1, "}")
         where = self.choose("inside", "after")
@@ -237,7 +244,9 @@ npu.kernel @k (%i) (%x: {memory}, %y: {memory}, %n: index, %m: index) on cube {{
             self.emit(depth + 1, "tile.store %acc [16, 16] into %y[0, 0]")
         self.emit(depth, "}")
         # A loop that did not run has left nothing to store.
-        self.emit(depth, f"tile.matmul {self.filled(depth, outer)} into %acc [16, 16, 16]")
+        self.emit(
+            depth, f"tile.matmul {self.filled(depth, outer)} into %acc [16, 16, 16]"
+        )
         self.emit(depth, "tile.store %acc [16, 16] into %y[16, 0]")
 
     def filled(self, depth: int, counter: str) -> str:

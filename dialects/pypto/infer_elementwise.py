@@ -175,6 +175,7 @@ def where(site: Site, args: Sequence[Attribute | None]) -> Tensor:
 
 TO_INTEGER_MODES = ("rint", "round", "floor", "ceil", "trunc", "none")
 CAST_MODES = (*TO_INTEGER_MODES, "odd")
+NEAREST = ("rint", "none")
 
 
 def cast(site: Site, source: Attribute, target: Attribute, mode: str) -> Tensor:
@@ -182,16 +183,15 @@ def cast(site: Site, source: Attribute, target: Attribute, mode: str) -> Tensor:
     source = want_tensor(site, source, 0)
     want_target(site, target, ELEMENT_TYPES)
     element = source.element_type
-    if target == i1 and element != i1:
-        site.error(
-            "PTO117",
-            f"cast of {element} to i1",
-            operand=0,
-            help=f"say which values are true: pypto.ne {site.operand(0)}, 0",
-        )
+    modes = cast_modes(element, target)
+    if not modes:
+        help = f"{site.operand(0)}_f32 = pypto.cast {site.operand(0)} to f32"
+        if target == i1:
+            help = f"say which values are true: pypto.ne {site.operand(0)}, 0"
+        message = f"there is no cast of {element} to {target}"
+        site.error("PTO117", message, operand=0, help=help)
     if mode not in CAST_MODES:
         site.error("PTO117", f"no rounding mode '{mode}': {', '.join(CAST_MODES)}")
-    modes = cast_modes(element, target)
     if mode not in modes:
         site.error(
             "PTO117",
@@ -202,19 +202,26 @@ def cast(site: Site, source: Attribute, target: Attribute, mode: str) -> Tensor:
 
 
 def cast_modes(source: Attribute, target: Attribute) -> tuple[str, ...]:
-    """The rounding modes of a cast; `none` is the default of the pair of types."""
-    is_float = isinstance(source, AnyFloat)
-    if is_float and isinstance(target, IntegerType):
+    """The rounding modes of a cast; `none` is the default. Empty: there is no cast.
+
+    The same table as `runtime/numerics.py`, which the tests compare.
+    """
+    is_float, is_scale = isinstance(source, AnyFloat), isinstance(source, E8M0)
+    if source == target:
         return TO_INTEGER_MODES
-    if isinstance(target, (IntegerType, E8M0)):
-        return ("none",)
-    if source == f32 and isinstance(target, Float16Type):
-        return CAST_MODES
-    if isinstance(target, F8) or not is_float:
-        return ("rint", "none")
-    if source == f32 and not isinstance(target, Float32Type):
-        return TO_INTEGER_MODES
-    return ("rint", "none")
+    if target == i1:
+        return ()
+    if isinstance(target, E8M0):
+        return NEAREST if is_compute_float(source) else ()
+    if isinstance(target, F8):
+        return NEAREST if is_float and not is_scale else ()
+    if isinstance(target, IntegerType):
+        return () if is_scale else TO_INTEGER_MODES
+    if isinstance(target, Float32Type):
+        return NEAREST if source == i64 else TO_INTEGER_MODES
+    if source != f32:
+        return NEAREST
+    return CAST_MODES if isinstance(target, Float16Type) else TO_INTEGER_MODES
 
 
 def want_target(site: Site, target: Attribute, allowed: Sequence[Attribute]) -> None:

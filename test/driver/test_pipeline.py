@@ -281,6 +281,7 @@ class TestFailures:
         assert (code, out) == (2, "")
         assert "error[PTO900]: internal error: KeyError: 'a bug'" in err
         assert "in the pass 'test-crash'" in err
+        assert err.splitlines()[-1].endswith(" --pipeline=test-mark,test-crash")
         assert "Traceback" not in err
         name = err.split("a bug in pyptoc; ")[1].split(" holds")[0]
         text = Path(name).read_text()

@@ -266,6 +266,16 @@ class TestCheckEach:
         assert "pass 'test-sums' changes result 'y'" in err
         assert "a tenth of the result's tolerance" in err
 
+    def test_integers_may_seldom_differ(self) -> None:
+        # Within the tolerance, but in more than one element of a hundred.
+        text = SCALE.replace('"q"', '"q", pypto.tol = #pypto.tol<atol = 1.0>')
+        loose = text.replace('"y"', '"y", pypto.tol = #pypto.tol<rtol = 1.0>')
+        code, _, err = self.check("test-sums{by=1.02}", text=loose)
+        assert code == 1
+        assert "changes result 'q'" in err
+        assert "and 99 % equal" in err
+        assert self.check("test-sums{by=1.00001}", text=loose)[0] == 0
+
     def test_after_such_a_pass_bits_count_again(self) -> None:
         assert self.check("test-sums,test-nothing")[0] == 0
         code, _, err = self.check("test-sums,test-wrong")

@@ -12,6 +12,35 @@ func.func @sometimes(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
 }
 
 // -----
+// A branch that is never taken may hold what can never be.
+func.func @never(%x: tensor<8xf32>, %n: index) -> tensor<8xf32> {
+  pypto.assert %n <= 10, "n is {0}"
+  %large = pypto.index %n > 32
+  %r = scf.if %large -> (tensor<8xf32>) {
+    %v = pypto.view %x[%n +: 1]
+    %w = pypto.assemble %v into %x[0]
+    scf.yield %w : tensor<8xf32>
+  } else {
+    scf.yield %x : tensor<8xf32>
+  }
+  func.return %r : tensor<8xf32>
+}
+
+// -----
+func.func @branch(%x: tensor<64xf32>, %n: index) -> tensor<64xf32> {
+  %large = pypto.index %n > 32
+  %r = scf.if %large -> (tensor<64xf32>) {
+    // expected-error@below {{view of %x elements %n +: %n ends at 2 * %n, %x has 64 elements}}
+    %v = pypto.view %x[%n +: %n]
+    %w = pypto.assemble %v into %x[0]
+    scf.yield %w : tensor<64xf32>
+  } else {
+    scf.yield %x : tensor<64xf32>
+  }
+  func.return %r : tensor<64xf32>
+}
+
+// -----
 func.func @beyond(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
   %r = pypto.forall (%i = 0 to 2) outs(%o = %x) {
     %j = pypto.index %i + 3

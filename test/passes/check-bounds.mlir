@@ -138,3 +138,95 @@ func.func @index(%x: tensor<2x?x4xf32>, %o: tensor<6xf32>, %k: tensor<1xi32>)
   %r = pypto.assemble %v into %o[%i]
   func.return %r : tensor<6xf32>
 }
+
+// -----
+// Scales of an MX product fit its rows and its K.
+// CHECK-LABEL: func.func @scales
+// CHECK:       pypto.assert {{.*}}, "dimension 1 of %a is {0}, dimension 0 of %b is {1}
+// CHECK:       pypto.assert {{.*}}, "dimension 0 of %sa is {0}, not {1}"
+// CHECK:       pypto.assert {{.*}} == {{.*}} ceildiv 64, "dimension 1 of %sa is {0}, not {1}"
+// CHECK:       pypto.assert {{.*}} == {{.*}} ceildiv 64, "dimension 1 of %sb is {0}, not {1}"
+// CHECK-NOT:   pypto.assert
+// CHECK:       pypto.scaled_mm
+func.func @scales(%a: tensor<?x?xf8E4M3FN>, %b: tensor<?x16xf8E4M3FN>,
+    %sa: tensor<?x?x2xf8E8M0FNU>, %sb: tensor<16x?x2xf8E8M0FNU>) -> tensor<?x16xf32> {
+  %y = pypto.scaled_mm %a, %b scales %sa, %sb {scales_b_trans}
+  func.return %y : tensor<?x16xf32>
+}
+
+// -----
+// Concat joins one dimension, the others agree; expand keeps what it does not repeat;
+// batches of a matmul agree; a result's stated size is checked for each of them.
+// CHECK-LABEL: func.func @shapes
+// CHECK:       pypto.assert {{.*}}, "dimension 1 of %x is {0}, dimension 1 of %y is {1}
+// CHECK:       pypto.assert {{.*}} == 9, "dimension 0 of the result is {0}, its type says 9"
+// CHECK-NEXT:  pypto.concat %x, %y axis 0
+// CHECK:       pypto.assert 0 <= %n, "dimension 0 is {0}"
+// CHECK:       pypto.assert {{.*}} == 7, "dimension 1 of %w is {0}, not {1}"
+// CHECK-NEXT:  pypto.expand %w[%n, 7]
+// CHECK:       pypto.assert {{.*}}, "dimension 0 of %p is {0}, dimension 0 of %q is {1}
+// CHECK:       pypto.assert {{.*}} == 6, "dimension 2 of the result is {0}, its type says 6"
+// CHECK-NEXT:  pypto.matmul
+func.func @shapes(%x: tensor<?x?xf32>, %y: tensor<?x?xf32>, %w: tensor<1x?xf32>, %n: index,
+    %p: tensor<?x4x8xf32>, %q: tensor<?x8x?xf32>)
+    -> (tensor<9x?xf32>, tensor<?x7xf32>, tensor<?x4x6xf32>) {
+  %c = pypto.concat %x, %y axis 0 : tensor<?x?xf32>, tensor<?x?xf32> -> tensor<9x?xf32>
+  %e = pypto.expand %w[%n, 7]
+  %m = pypto.matmul %p, %q : tensor<?x4x8xf32>, tensor<?x8x?xf32> -> tensor<?x4x6xf32>
+  func.return %c, %e, %m : tensor<9x?xf32>, tensor<?x7xf32>, tensor<?x4x6xf32>
+}
+
+// -----
+// A tensor that a loop carries keeps its size; the other branch knows the opposite.
+// CHECK-LABEL: func.func @flow
+// CHECK:       scf.for
+// CHECK:         %v = pypto.view %t[0 +: %h]
+// CHECK:         pypto.assert {{.*}}, "dimension 0 of %v is {0}, not {1}"
+// CHECK-NEXT:    scf.yield %v
+// CHECK:       scf.if
+// CHECK:         pypto.assert {{.*}} ends at {2}
+// CHECK:       } else {
+// CHECK-NEXT:    pypto.view %x[%n +: %n]
+func.func @flow(%x: tensor<64xf32>, %y: tensor<?xf32>, %n: index)
+    -> (tensor<?xf32>, tensor<?xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  pypto.assert %n >= 0, "n is {0}"
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%t = %y) -> (tensor<?xf32>) {
+    %d = pypto.dim %t, 0
+    %h = pypto.index %d floordiv 2
+    %v = pypto.view %t[0 +: %h]
+    scf.yield %v : tensor<?xf32>
+  }
+  %large = pypto.index %n > 16
+  %s = scf.if %large -> (tensor<?xf32>) {
+    %v = pypto.view %x[%n +: %n]
+    scf.yield %v : tensor<?xf32>
+  } else {
+    %v = pypto.view %x[%n +: %n]
+    scf.yield %v : tensor<?xf32>
+  }
+  func.return %r, %s : tensor<?xf32>, tensor<?xf32>
+}
+
+// -----
+// Sizes are followed through transpose and concat; not through what is not known.
+// CHECK-LABEL: func.func @through
+// CHECK:       %t = pypto.transpose %x perm [1, 0]
+// CHECK-NEXT:  %v = pypto.view %t[:, 0 +: %m]
+// CHECK:       pypto.assert {{.*}}, "view of %t rows {0} +: {1} ends at {2}, %t has {3} rows"
+// CHECK-NEXT:  %w = pypto.view %t[0 +: %m, :]
+// CHECK-NEXT:  %c = pypto.concat %x, %x axis 0
+// CHECK-NEXT:  %u = pypto.view %c[%m +: %m, 0 +: 1]
+func.func @through(%x: tensor<?x?xf32>)
+    -> (tensor<?x?xf32>, tensor<?x?xf32>, tensor<?x1xf32>) {
+  %m = pypto.dim %x, 0
+  %n = pypto.dim %x, 1
+  pypto.assert %n >= 1, "n"
+  %t = pypto.transpose %x perm [1, 0]
+  %v = pypto.view %t[:, 0 +: %m]
+  %w = pypto.view %t[0 +: %m, :]
+  %c = pypto.concat %x, %x axis 0
+  %u = pypto.view %c[%m +: %m, 0 +: 1]
+  func.return %v, %w, %u : tensor<?x?xf32>, tensor<?x?xf32>, tensor<?x1xf32>
+}

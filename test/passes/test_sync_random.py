@@ -1,8 +1,8 @@
 """plan-memory and insert-sync on random kernels: no hazard is left, no flag is misused.
 
 Two judges that know nothing of the passes: `happens_before` checks every pair of
-accesses of the unrolled kernel, and the executor runs the pipes as far apart as the flags
-allow, where a missing flag shows as another value.
+accesses of the unrolled kernel, and the executor runs the pipes as far apart as the
+flags allow, where a missing flag shows as another value.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import pytest
 from happens_before import problems_of
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
@@ -18,10 +17,9 @@ from random_kernels import cube_modules, vector_modules
 from xdsl.dialects.builtin import ModuleOp
 
 from pyptoc.dialects.context import make_context
-from pyptoc.dialects.diagnostics import CompileError, RunError
+from pyptoc.dialects.diagnostics import CompileError
 from pyptoc.dialects.npu import kernels_of
 from pyptoc.dialects.parsing import parse_module
-from pyptoc.dialects.tile import SetFlagOp, WaitFlagOp
 from pyptoc.dialects.verify import verify_module
 from pyptoc.passes.insert_sync import InsertSyncPass
 from pyptoc.passes.plan_memory import PlanMemoryPass
@@ -95,7 +93,9 @@ def assert_same_in_any_order(module: ModuleOp, machine: Machine) -> None:
 
 
 @SLOW
-@given(vector_modules(), st.sampled_from([None, 512, 1024, 2048]), st.sampled_from([8, 3]))
+@given(
+    vector_modules(), st.sampled_from([None, 512, 1024, 2048]), st.sampled_from([8, 3])
+)
 def test_vector_kernels_have_no_hazard(text: str, ub: int | None, ids: int) -> None:
     module = compile_kernel(text, small_machine(ub, ids))
     assert not all_problems(module)

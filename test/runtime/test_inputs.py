@@ -89,6 +89,12 @@ class TestSignature:
             read_signature(module)
         assert "[PTO505]" in message(error)
 
+    @pytest.mark.parametrize("kind", ["tensor<4xf64>", "i7", "vector<4xf32>"])
+    def test_types_without_arrays(self, kind: str) -> None:
+        with pytest.raises(CompileError) as error:
+            signature(f"%x: {kind}")
+        assert "[PTO507] %x has the type" in message(error)
+
 
 class TestTolerances:
     @pytest.mark.parametrize(
@@ -298,7 +304,8 @@ class TestFiles:
 
     def test_bind_wins_over_file_and_file_over_default(self) -> None:
         bound = Bindings({}, {"groups": [1, 15]})
-        given = {**arrays(), "lr": np.float32(0.25)}
+        # What is replaced need not even fit.
+        given = {**arrays(), "lr": np.float32(0.25), "groups": np.zeros(3)}
         inputs = complete(GROUPS, accept(GROUPS, given, "f", bound), "f", None)
         assert inputs.values["groups"].tolist() == [1, 15]
         assert inputs.values["lr"] == 0.25
@@ -357,6 +364,7 @@ class TestRandom:
         two = signature("%w: tensor<8xf32>, %x: tensor<8xf32>")
         x, again = self.make(one).values["x"], self.make(two).values["x"]
         assert x.tobytes() == again.tobytes()
+        assert x.tobytes() != self.make(two).values["w"].tobytes()
 
     def test_default_rules(self) -> None:
         kinds = signature(

@@ -158,6 +158,20 @@ def test_loops_that_carry_a_destination_twice():
     assert results["result1"].tolist() == [10, 5, 5]
 
 
+def test_a_destination_outside_of_a_loop_starts_anew():
+    text = """
+    func.func @f(%x: tensor<1xf32>, %r0: tensor<3xf32>) -> tensor<3xf32> {
+      %z = pypto.full 0.0[3] : tensor<3xf32>
+      %r = pypto.for (%i = 0 to 3 step 1) iter(%p = %r0) {
+        %s = pypto.assemble %x into %z[%i]
+        pypto.yield %s
+      }
+      func.return %r : tensor<3xf32>
+    }"""
+    x, start = np.array([5], np.float32), np.ones(3, np.float32)
+    assert run(text, x=x, r0=start)["result0"].tolist() == [0, 0, 5]
+
+
 # Foralls.
 
 FORALL = """

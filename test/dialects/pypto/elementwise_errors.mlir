@@ -176,6 +176,14 @@ func.func @condition(%n: tensor<4xi32>, %x: tensor<4xf32>) {
 
 // -----
 
+func.func @literal_condition(%x: tensor<4xf32>) {
+  // CHECK: error[PTO110]: the condition of where is a tensor
+  %0 = pypto.where 1, %x, %x
+  func.return
+}
+
+// -----
+
 func.func @scalar_values(%c: tensor<4xi1>, %a: f32, %b: f32) {
   // CHECK: error[PTO110]: where takes a tensor among its two values
   %0 = pypto.where %c, %a, %b
@@ -185,9 +193,18 @@ func.func @scalar_values(%c: tensor<4xi1>, %a: f32, %b: f32) {
 // -----
 
 func.func @to_truth(%x: tensor<4xf32>) {
-  // CHECK: error[PTO117]: cast of f32 to i1
+  // CHECK: error[PTO117]: there is no cast of f32 to i1
   // CHECK: help: say which values are true: pypto.ne %x, 0
   %0 = pypto.cast %x to i1
+  func.return
+}
+
+// -----
+
+func.func @integer_to_f8(%x: tensor<4xi8>) {
+  // CHECK: error[PTO117]: there is no cast of i8 to f8E4M3FN
+  // CHECK: help: %x_f32 = pypto.cast %x to f32
+  %0 = pypto.cast %x to f8E4M3FN
   func.return
 }
 

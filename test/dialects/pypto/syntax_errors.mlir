@@ -205,6 +205,14 @@ func.func @operand_before_a_line(%a: tensor<16x8xf32>) {
 
 // -----
 
+func.func @no_operand(%a: tensor<16x8xf32>) {
+  // CHECK: :[[# @LINE + 1]]:22: error[PTO100]: a value or a number is expected here
+  %y = pypto.mul %a, {}
+  func.return
+}
+
+// -----
+
 func.func @minus_nothing(%a: tensor<16x8xf32>) {
   // CHECK: :[[# @LINE + 1]]:24: error[PTO100]: a number is expected here
   %y = pypto.mul %a, - {}

@@ -1,0 +1,46 @@
+"""The quick lexer finds the same tokens as xDSL's."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from pyptoc.dialects.lexing import QuickLexer
+from xdsl.utils.exceptions import ParseError
+from xdsl.utils.lexer import Input
+from xdsl.utils.mlir_lexer import MLIRLexer, MLIRTokenKind
+
+FILES = sorted(Path(__file__).parent.parent.glob("**/*.mlir"))
+PIECES = [*'%#@!^ab_1.$-/+:*\n \t\f{}[]()<>=,|?"é', "//", "-> ", "{-#", "#-}", "..."]
+
+
+def tokens(lexer_class: type[MLIRLexer], text: str) -> list[object]:
+    """The tokens of a text, and the error that ends it."""
+    lexer = lexer_class(Input(text, "text"))
+    found: list[object] = []
+    try:
+        while not found or found[-1][0] != MLIRTokenKind.EOF:
+            token = lexer.lex()
+            found.append((token.kind, token.span.start, token.span.end))
+    except ParseError as failure:
+        found.append((failure.span.start, failure.msg))
+    return found
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_files(path: Path) -> None:
+    text = path.read_text()
+    assert tokens(QuickLexer, text) == tokens(MLIRLexer, text)
+
+
+def test_any_text() -> None:
+    choose = random.Random(1)
+    for _ in range(5000):
+        text = "".join(choose.choice(PIECES) for _ in range(choose.randint(1, 14)))
+        assert tokens(QuickLexer, text) == tokens(MLIRLexer, text), repr(text)
+
+
+def test_long_blanks_before_what_is_no_quick_token() -> None:
+    text = " " * 20000 + "// " * 2000 + "\n" + '"text"'
+    assert tokens(QuickLexer, text) == tokens(MLIRLexer, text)

@@ -1,0 +1,73 @@
+// RUN: pyptoc %s --pipeline=partition,infer-tiles | filecheck %s
+// RUN: pyptoc %s --pipeline=partition,infer-tiles --machine=ascend910b | filecheck %s --check-prefix=SMALL
+
+#cube = #pypto.cube<m = [32, 64], k = [64, 128], n = [64, 64]>
+#split = #pypto.cube<m = [16, 16], k = [64, 128], n = [64, 64], split_k>
+
+// Nothing given: 128 x 256 tiles, kL0 so that L0A and L0B are double-buffered, then as
+// many k steps a load as L1 holds twice. L0C of the 910b is half as large.
+func.func @chosen(%a: tensor<?x4096xf16>, %b: tensor<4096x4096xf16>) -> tensor<?x4096xf32> {
+  %y = pypto.matmul %a, %b
+  func.return %y : tensor<?x4096xf32>
+}
+// CHECK-LABEL: func.func @chosen
+// CHECK: npu.tile = #pypto.cube<m = [128, 128], k = [64, 256], n = [256, 256], split_k = 1>
+// SMALL-LABEL: func.func @chosen
+// SMALL: npu.tile = #pypto.cube<m = [128, 128], k = [64, 256], n = [256, 256], split_k = 1>
+
+// A tile larger than the tensor is clamped, in whole alignment units.
+func.func @clamped(%a: tensor<5x100xf16>, %b: tensor<100x40xf16>) -> tensor<5x40xf32> {
+  %y = pypto.matmul %a, %b {tile = #cube}
+  func.return %y : tensor<5x40xf32>
+}
+// CHECK-LABEL: func.func @clamped
+// CHECK: npu.tile = #pypto.cube<m = [16, 16], k = [64, 128], n = [48, 48], split_k = 1>
+
+// The nearest tile counts: the op's, then the function's.
+func.func @nearest(%a: tensor<512x512xf16>, %b: tensor<512x512xf16>) -> (tensor<512x512xf32>, tensor<512x512xf32>)
+    attributes {pypto.tiles = #pypto.tiles<cube = #pypto.cube<m = [16, 16], k = [16, 16], n = [16, 16]>>} {
+  %x = pypto.matmul %a, %b {tile = #cube}
+  %y = pypto.matmul %a, %b
+  func.return %x, %y : tensor<512x512xf32>, tensor<512x512xf32>
+}
+// CHECK-LABEL: func.func @nearest
+// CHECK: %x = {{.*}}npu.tile = #pypto.cube<m = [32, 64], k = [64, 128], n = [64, 64], split_k = 1>
+// CHECK: %y = {{.*}}npu.tile = #pypto.cube<m = [16, 16], k = [16, 16], n = [16, 16], split_k = 1>
+
+// A bare split_k: two parts at least where K holds several L1 steps, more to give each
+// core a task, never more than there are steps; none where K is one step.
+func.func @split(%a: tensor<16x1024xf16>, %b: tensor<1024x64xf16>,
+    %c: tensor<16x128xf16>, %d: tensor<128x64xf16>,
+    %e: tensor<4096x512xf16>, %f: tensor<512x4096xf16>)
+    -> (tensor<16x64xf32>, tensor<16x64xf32>, tensor<4096x4096xf32>) {
+  %x = pypto.matmul %a, %b {tile = #split}
+  %y = pypto.matmul %c, %d {tile = #split}
+  %z = pypto.matmul %e, %f {tile = #split}
+  func.return %x, %y, %z : tensor<16x64xf32>, tensor<16x64xf32>, tensor<4096x4096xf32>
+}
+// CHECK-LABEL: func.func @split
+// CHECK: %x = {{.*}}split_k = 8>}
+// CHECK: %y = {{.*}}split_k = 1>}
+// CHECK: %z = {{.*}}split_k = 2>}
+
+// Vector tiles are no larger than the given one; what is live at once fits UB.
+func.func @vector(%x: tensor<?x4096xf32>, %y: tensor<?x64xf32>) -> (tensor<?x4096xf32>, tensor<?x64xf32>) {
+  %e = pypto.exp %x {tile = #pypto.vec<8, 512>}
+  %f = pypto.exp %y
+  func.return %e, %f : tensor<?x4096xf32>, tensor<?x64xf32>
+}
+// CHECK-LABEL: func.func @vector
+// CHECK: %e = {{.*}}npu.tile = #pypto.vec<8, 512>
+// CHECK: %f = {{.*}}npu.tile = #pypto.vec<64, 64>
+
+// Whole rows where they fit (here 4 of them), columns in phases where they do not.
+func.func @rows(%x: tensor<?x4096xf32>, %y: tensor<?x100000xf32>) -> (tensor<?x1xf32>, tensor<?x1xf32>) {
+  %e = pypto.exp %x
+  %s = pypto.sum %e axis -1 {keepdim}
+  %t = pypto.sum %y axis -1 {keepdim}
+  func.return %s, %t : tensor<?x1xf32>, tensor<?x1xf32>
+}
+// CHECK-LABEL: func.func @rows
+// CHECK: pypto.exp {{.*}}npu.tile = #pypto.vec<4, 4096>
+// CHECK: pypto.sum %e {{.*}}npu.tile = #pypto.vec<4, 4096>
+// CHECK: pypto.sum %y {{.*}}npu.tile = #pypto.vec<{{[0-9]+}}, {{[0-9][0-9][0-9][0-9]}}>

@@ -1,0 +1,44 @@
+// RUN: pyptoc %s --pipeline=partition,infer-tiles,tile,split-k | filecheck %s
+// RUN: pyptoc %s --pipeline='partition,infer-tiles,tile,split-k{factor=1}' | filecheck %s --check-prefix=ONE
+// RUN: pyptoc %s --pipeline='partition,infer-tiles,tile,split-k{factor=3}' | filecheck %s --check-prefix=THREE
+
+#split = #pypto.cube<m = [16, 16], k = [64, 64], n = [64, 64], split_k = 2>
+
+// K = 200 is 4 steps of 64: part 0 takes [0, 128), part 1 takes [128, 200). The
+// consumer adds the two parts where it read the result.
+func.func @consumer(%a: tensor<?x200xf16>, %b: tensor<200x64xf16>) -> tensor<?x64xf32> {
+  %y = pypto.matmul %a, %b {tile = #split}
+  %e = pypto.exp %y
+  func.return %e : tensor<?x64xf32>
+}
+// CHECK-LABEL: func.func @consumer
+// CHECK: [[P0:%[0-9]+]] = pypto.empty[2, {{%[0-9]+}}, 64] : tensor<2x?x64xf32>
+// CHECK: [[P:%y[_0-9]*]] = npu.tasks (%i, %j, %part) in ({{%[0-9]+}}, 1, 2) outs(%out = [[P0]] : tensor<2x?x64xf32>) on cube
+// CHECK-DAG: [[LO:%[0-9]+]] = pypto.index min(128 * %part, 200)
+// CHECK-DAG: [[HI:%[0-9]+]] = pypto.index min(128 * %part + 128, 200)
+// CHECK: scf.for %k = [[LO]] to [[HI]]
+// CHECK: npu.assemble {{.*}} into %out[%part,
+// CHECK: npu.tasks {{.*}} on vector
+// CHECK: [[V0:%[0-9]+]] = pypto.view [[P]][0,
+// CHECK: [[V1:%[0-9]+]] = pypto.view [[P]][1,
+// CHECK: [[V:%[0-9]+]] = pypto.add [[V0]], [[V1]]
+// CHECK: pypto.exp [[V]]
+// ONE-LABEL: func.func @consumer
+// ONE-NOT: %part
+// THREE-LABEL: func.func @consumer
+// THREE: npu.tasks (%i, %j, %part) in ({{%[0-9]+}}, 1, 3)
+// THREE: [[T0:%[0-9]+]] = pypto.view %y{{[_0-9]*}}[0,
+// THREE: scf.for [[S:%[0-9]+]] = {{.*}} iter_args([[A:%[0-9]+]] = [[T0]])
+// THREE: [[T:%[0-9]+]] = pypto.view %y{{[_0-9]*}}[[[S]],
+// THREE: pypto.add [[A]], [[T]]
+
+// A result that leaves the function is added up by a task of its own.
+func.func @returned(%a: tensor<16x128xi8>, %b: tensor<128x64xi8>) -> tensor<16x64xi32> {
+  %y = pypto.matmul %a, %b {tile = #split}
+  func.return %y : tensor<16x64xi32>
+}
+// CHECK-LABEL: func.func @returned
+// CHECK: npu.tasks {{.*}} outs(%out = {{.*}} : tensor<2x16x64xi32>) on cube
+// CHECK: [[R:%y[_0-9]*]] = npu.tasks {{.*}} on vector {tag = "split_k"}
+// CHECK: pypto.add
+// CHECK: func.return [[R]]
