@@ -181,16 +181,14 @@ class _MatrixProduct(Instruction):
 
 
 def _check_product_types(lhs: Attribute, rhs: Attribute, dest: Attribute) -> None:
-    integers = isinstance(lhs, IntegerType), isinstance(rhs, IntegerType)
-    if any(integers) and not all(integers):
+    """Equal element types, or two of f8; products of integers accumulate in i32."""
+    if lhs != rhs and not (_is_f8(lhs) and _is_f8(rhs)):
         raise VerifyException(f"multiplies {lhs} with {rhs}")
-    if all(integers):
+    if isinstance(lhs, IntegerType):
         if dest != i32:
             raise VerifyException(f"integer products accumulate in i32, not {dest}")
     elif not isinstance(dest, Float32Type):
         raise VerifyException(f"float products accumulate in f32, not {dest}")
-    if lhs != rhs and not (_is_f8(lhs) and _is_f8(rhs)):
-        raise VerifyException(f"multiplies {lhs} with {rhs}")
 
 
 def _is_f8(element_type: Attribute) -> bool:

@@ -11,7 +11,7 @@ Offsets are one for each dimension of the memref (or of the buffer), extents are
 
 from __future__ import annotations
 
-from abc import ABC
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Self
 
@@ -133,13 +133,14 @@ class _MemoryTransferOp(TransferOp, ABC):
     dims = opt_prop_def(INT_ARRAY)
 
     @property
+    @abstractmethod
     def memory(self) -> SSAValue:
         """The memref."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def buffer(self) -> SSAValue:
-        raise NotImplementedError
+        """The buffer of the core."""
 
     @property
     def box_dims(self) -> tuple[int, int]:

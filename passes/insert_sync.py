@@ -34,7 +34,7 @@ the one before it is over.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -52,7 +52,6 @@ from pyptoc.passes.flags import BlockPlan, Flag, plan_flags
 from pyptoc.passes.hazards import (
     PIPES,
     BlockNode,
-    Hazards,
     Item,
     find_hazards,
     is_synchronised,
@@ -76,20 +75,18 @@ class InsertSyncPass(PyptocPass):
         }
         aliases = parameter_aliases(module)
         for name, kernel in kernels.items():
-            hazards = find_hazards(kernel, aliases.get(name, {}))
-            plans = _plan(ctx, kernel, hazards)
-            for plan in plans.values():
-                _emit_block(plan)
-            _emit_loops(hazards.root, plans)
+            write_flags(plan_kernel(ctx, kernel, aliases.get(name, {})))
 
 
-def _plan(ctx: PyptocContext, kernel: KernelOp, hazards: Hazards) -> Plans:
-    """Plans whose flags all have ids, after as many attempts as that takes."""
-    root = hazards.root
+def plan_kernel(
+    ctx: PyptocContext, kernel: KernelOp, aliases: Mapping[int, int]
+) -> Plans:
+    """A plan for each block of the kernel, in which all flags have ids."""
+    hazards = find_hazards(kernel, aliases)
     limits = Limits()
     while True:
         plans = plan_flags(hazards, limits)
-        shortage = assign_ids(root, plans, ctx.machine.event_ids)
+        shortage = assign_ids(hazards.root, plans, ctx.machine.event_ids)
         if not shortage:
             _report(ctx, kernel, limits, plans)
             return plans
@@ -105,15 +102,22 @@ def _report(ctx: PyptocContext, kernel: KernelOp, limits: Limits, plans: Plans) 
                 f"@{name} needs more flags between {PIPES[source]} and "
                 f"{PIPES[target]} than there are: one slot at a time is in use",
             )
-    for plan in plans.values():
-        for number in sorted(plan.barriers):
-            ctx.remark(
-                plan.node.items[number].op,
-                f"@{name} needs more flags than there are: a barrier stands here",
-            )
+    count = sum(len(plan.barriers) for plan in plans.values())
+    if count:
+        barriers = "a barrier stands" if count == 1 else f"{count} barriers stand"
+        ctx.remark(
+            kernel, f"@{name} needs more flags than there are: {barriers} in for them"
+        )
 
 
 # Writing ------------------------------------------------------------------------------
+
+
+def write_flags(plans: Plans) -> None:
+    """Insert the planned flags and barriers into the kernel."""
+    for plan in plans.values():
+        _emit_block(plan)
+    _emit_loops(plans)
 
 
 def _emit_block(plan: BlockPlan) -> None:
@@ -136,7 +140,7 @@ def _emit_block(plan: BlockPlan) -> None:
         _insert(item, ahead, [*closing_waits.get(number, ()), *sets.get(number, ())])
 
 
-def _emit_loops(root: BlockNode, plans: Plans) -> None:
+def _emit_loops(plans: Plans) -> None:
     """The tokens of each outermost loop, given before it and taken back after it."""
     tokens: dict[Item, list[Flag]] = {}
     for node, plan in plans.items():

@@ -136,7 +136,7 @@ class Steps:
     def f32(self, x: SSAValue) -> SSAValue:
         return self.cast(x, f32)
 
-    # Reductions and shapes
+    # Reductions, and shapes: those compute nothing, so they have no tile
 
     def amax(self, x: SSAValue, axis: int) -> SSAValue:
         return self.reduce(AmaxOp, x, axis)
@@ -183,12 +183,13 @@ class Steps:
         if len(unknown) == 1 and Expr.const(0) not in known:
             known[unknown[0]] = Expr.const(-1)
         items = [self.build.index_or_int(size) for size in known]
-        return self.emit(ReshapeOp.make(x, items))
+        return self.build.value(ReshapeOp.make(x, items))
 
     def columns(self, x: SSAValue, offset: Expr, size: Expr) -> SSAValue:
         """The part of the last axis from `offset`, `size` long."""
         part = (self.build.index_or_int(offset), self.build.index_or_int(size))
-        return self.emit(ViewOp.make(x, [*[None] * (rank_of(x) - 1), part]))
+        view = ViewOp.make(x, [*[None] * (rank_of(x) - 1), part])
+        return self.build.value(view)
 
 
 def axis_of(op: SoftmaxOp | QuantizeOp | ReductionOp | CumsumOp) -> int:

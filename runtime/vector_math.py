@@ -81,7 +81,10 @@ def _erf(x: Array, out: Array, first: Array, second: Array) -> None:
     _polynomial(_ERF_P, first, second)
     np.multiply(limited, second, out=limited)
     _polynomial(_ERF_Q, first, second)
+    beyond = np.abs(x) >= _ERF_LIMIT
+    sign = np.copysign(_ONE, x)
     np.divide(limited, second, out=out)
+    np.copyto(out, sign, where=beyond)
 
 
 def _polynomial(coefficients: Array, x: Array, out: Array) -> None:

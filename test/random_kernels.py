@@ -145,11 +145,11 @@ def vector_modules(draw: st.DrawFn) -> str:
 npu.kernel @k (%i) ({memories}, %n: index, %m: index) on vector {{
 {body}
 }}
-{_entry("64x16", ["64x16", "64x16"])}
+{entry("64x16", ["64x16", "64x16"])}
 """
 
 
-def _entry(inputs: str, outputs: list[str]) -> str:
+def entry(inputs: str, outputs: list[str]) -> str:
     """A function that launches @k; the outputs are updated in place."""
     names = ["y", "z"][: len(outputs)]
     types = [f'memref<{shape}xf32, "gm">' for shape in outputs]
@@ -194,7 +194,7 @@ class CubeKernel(Writer):
 npu.kernel @k (%i) (%x: {memory}, %y: {memory}, %n: index, %m: index) on cube {{
 {body}
 }}
-{_entry("128x16", ["128x16"])}
+{entry("128x16", ["128x16"])}
 """
 
     def buffer(self, depth: int, space: str, counter: str) -> str:

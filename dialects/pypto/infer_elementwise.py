@@ -190,8 +190,6 @@ def cast(site: Site, source: Attribute, target: Attribute, mode: str) -> Tensor:
             help = f"say which values are true: pypto.ne {site.operand(0)}, 0"
         message = f"there is no cast of {element} to {target}"
         site.error("PTO117", message, operand=0, help=help)
-    if mode not in CAST_MODES:
-        site.error("PTO117", f"no rounding mode '{mode}': {', '.join(CAST_MODES)}")
     if mode not in modes:
         site.error(
             "PTO117",

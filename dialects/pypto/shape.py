@@ -11,7 +11,6 @@ from xdsl.dialects.builtin import (
     DenseArrayBase,
     IndexType,
     IntegerAttr,
-    NoneAttr,
     TensorType,
 )
 from xdsl.ir import Attribute, BlockArgument, SSAValue, TypedAttribute
@@ -450,14 +449,6 @@ def is_out(value: SSAValue, call: Call) -> bool:
         return True
     parent = value.block.parent_op()
     return parent is not None and parent.name == "pypto.forall"
-
-
-def no_encoding(type: Attribute) -> Attribute:
-    """A tensor type without the bounds of task bodies."""
-    if isinstance(type, TensorType):
-        tensor_type = cast(Tensor, type)
-        return TensorType(tensor_type.element_type, type.get_shape(), NoneAttr())
-    return type
 
 
 SHAPE_OPS = (

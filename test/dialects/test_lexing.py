@@ -6,10 +6,11 @@ import random
 from pathlib import Path
 
 import pytest
-from pyptoc.dialects.lexing import QuickLexer
 from xdsl.utils.exceptions import ParseError
 from xdsl.utils.lexer import Input
 from xdsl.utils.mlir_lexer import MLIRLexer, MLIRTokenKind
+
+from pyptoc.dialects.lexing import QuickLexer
 
 FILES = sorted(Path(__file__).parent.parent.glob("**/*.mlir"))
 PIECES = [*'%#@!^ab_1.$-/+:*\n \t\f{}[]()<>=,|?"é', "//", "-> ", "{-#", "#-}", "..."]

@@ -97,11 +97,12 @@ func.func @inner_outs(%x: tensor<4x8xf32>, %y: tensor<8xf32>) -> tensor<4x8xf32>
 // CHECK:           [[O2:%.*]] = pypto.assemble %row into [[O]][%i]
 // CHECK-NEXT:      [[V:%.*]] = pypto.view %z[:, :] : tensor<?x1xf32> -> tensor<4x1xf32>
 // CHECK-NEXT:      scf.yield [[V]], [[O2]] : tensor<4x1xf32>, tensor<4xf32>
+// CHECK-NEXT:    } {tag = "steps"}
 func.func @carried(%n: index, %k: index) -> tensor<4xf32> {
   %c0 = pypto.full 0.0[4, 1] : tensor<4x1xf32>
   %o0 = pypto.full 0.0[4] : tensor<4xf32>
   %r = pypto.forall (%i = 0 to 4) outs(%o = %o0) {
-    %a = pypto.for (%j +: %w = 0 to %n step 4) iter(%c = %c0) {
+    %a = pypto.for (%j +: %w = 0 to %n step 4) iter(%c = %c0) {tag = "steps"} {
       %z = pypto.full 1.0[%k, 1] : tensor<?x1xf32>
       %row = pypto.full 2.0[1] : tensor<1xf32>
       pypto.store %row into %o[%i]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from io import BytesIO
+from zipfile import ZipFile
 
 import ml_dtypes
 import numpy as np
@@ -174,6 +175,8 @@ class TestFiles:
         for stream in streams:
             write_npz(stream, values)
         assert streams[0].getvalue() == streams[1].getvalue()
+        with ZipFile(streams[0]) as archive:  # no time of day in the file
+            assert {each.date_time[0] for each in archive.infolist()} == {1980}
         streams[0].seek(0)
         loaded = np.load(streams[0])
         assert loaded["file"].tolist() == [1.5]

@@ -75,6 +75,14 @@ func.func @scatter_rows(%x: tensor<?x512xi8>, %d: tensor<?x128x1x512xi8>, %i: te
 
 // -----
 
+func.func @scatter_rank(%x: tensor<?xi8>, %d: tensor<4xi8>, %i: tensor<?xi32>) {
+  // CHECK: error[PTO135]: scatter_rows takes rank at least 2, %d has rank 1
+  %0 = pypto.scatter_rows %x into %d at %i {rows = [0, 1]}
+  func.return
+}
+
+// -----
+
 func.func @gather_rank(%x: tensor<?x256xf32>, %i: tensor<8xi32>) {
   // CHECK: error[PTO135]: gather takes rank 2, %i has rank 1
   %0 = pypto.gather %x, %i axis -1

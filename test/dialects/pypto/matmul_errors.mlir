@@ -139,6 +139,14 @@ func.func @grouped_rank(%a: tensor<?x16xbf16>, %b: tensor<16x8xbf16>, %g: tensor
 
 // -----
 
+func.func @grouped_batch(%a: tensor<5x?x16xbf16>, %b: tensor<2x16x8xbf16>, %g: tensor<2xi64>) {
+  // CHECK: error[PTO135]: grouped_matmul takes rank 2, %a has rank 3
+  %0 = pypto.grouped_matmul %a, %b groups %g
+  func.return
+}
+
+// -----
+
 func.func @grouped_scale(%a: tensor<?x512xf8E4M3FN>, %b: tensor<2x512x32xf8E4M3FN>, %g: tensor<2xi64>,
                          %sa: tensor<?x8x2xf8E8M0FNU>, %sb: tensor<2x32x8x2xf8E8M0FNU>) {
   // CHECK: error[PTO122]: %sb is [2, 32, 8, 2], grouped_matmul needs [2, 8, 32, 2]
