@@ -30,9 +30,7 @@ def write_npz(stream: IO[bytes], results: Mapping[str, Any]) -> None:
             array = np.asarray(value)
             if array.dtype.kind not in "iubf" or "float8" in array.dtype.name:
                 array = array.view(np.dtype(f"u{array.dtype.itemsize}"))
-            with archive.open(
-                zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True
-            ) as member:
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
                 np.lib.format.write_array(member, array, allow_pickle=False)
 
 

@@ -42,9 +42,9 @@ def misspelt(text: str) -> list[str]:
     findings: list[str] = []
     for number, line in enumerate(text.splitlines(), 1):
         for word in _WORD.findall(line):
-            if word == "RUN" or not re.match(r"[A-Z]{2}", word):
-                continue
             owner = [p for p in known if word.startswith(p)]
+            if word == "RUN" or not (owner or re.match(r"[A-Z]{2}", word)):
+                continue
             right = [p for p in owner if _SUFFIX.fullmatch(word[len(p) :])]
             used.update(right)
             if not right:

@@ -170,10 +170,11 @@ def expand(site: Site, source: Attribute, sizes: Sequence[Size]) -> Tensor:
 
 
 def concat(site: Site, sources: Sequence[Attribute], axis: int) -> Tensor:
-    """`concat %a, %b axis -1`: sizes add up along the axis; one `?` makes it `?`."""
+    """`concat %a, %b axis -1`: sizes add up along the axis; one `?` makes it `?`.
+
+    There is at least one source.
+    """
     types = [(i, want_tensor(site, type, i)) for i, type in enumerate(sources)]
-    if not types:
-        site.error("PTO110", "concat takes at least one tensor")
     element = same_element(site, types)
     rank = types[0][1].get_num_dims()
     axis = want_axis(site, axis, rank)

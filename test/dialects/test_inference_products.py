@@ -150,6 +150,7 @@ def test_einsum_errors(equation, code):
         ("4x6x", [-1, -1], None),
         ("4x6x", [-1, 0], None),
         ("4x6x", [-2], None),
+        ("?x6x", [-2], None),
         ("?x?x", [None, None], "?x?x"),
         ("4x6x", [None, -1], "?x?x"),
     ],
