@@ -59,7 +59,7 @@ def cut(lo: Expr, step: int, total: Expr, *, clamp: bool = False) -> Extent:
     if clamp and not total.is_const and lo != ZERO:
         lo = minimum(lo, total)
     rest = total - lo
-    divides = total.is_const and total.value % step == 0
+    divides = total.is_const and total.value > 0 and total.value % step == 0
     size = Expr.const(step) if divides else minimum(step, rest)
     return Extent(lo, size, step)
 

@@ -127,13 +127,16 @@ func.func @reshape(%x: tensor<?x16xf32>, %k: tensor<1xi32>)
 }
 
 // -----
-// A bare index, an assemble, and a tensor of higher rank.
+// A bare index, a read, an assemble, and a tensor of higher rank.
 // CHECK-LABEL: func.func @index
+// CHECK:       pypto.assert 0 <= %h, "read of %k element {0}, %k has {1} elements", %h, %c2
+// CHECK-NEXT:  pypto.assert %h + 1 <= 2, "read of %k element {0}, %k has {1} elements", %h, %c2
+// CHECK-NEXT:  %i = pypto.read %k[%h]
 // CHECK:       pypto.assert %i + 1 <= [[N:%.*]], "view of %x dimension 1: {0}, %x has {1}", %i, [[N]]
 // CHECK:       pypto.assert %i + 4 <= 6, "store to %o elements {0} +: {1} ends at {2}, %o has {3} elements"
-func.func @index(%x: tensor<2x?x4xf32>, %o: tensor<6xf32>, %k: tensor<1xi32>)
+func.func @index(%x: tensor<2x?x4xf32>, %o: tensor<6xf32>, %k: tensor<2xi32>, %h: index)
     -> tensor<6xf32> {
-  %i = pypto.read %k[0]
+  %i = pypto.read %k[%h]
   %v = pypto.view %x[0, %i, :]
   %r = pypto.assemble %v into %o[%i]
   func.return %r : tensor<6xf32>

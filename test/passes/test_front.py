@@ -269,6 +269,14 @@ def test_same_bits(name: str, machine: str) -> None:
     check(name, {"M": 5, "N": 12}, seed=1, machine=machine)
 
 
+NOTHING = ("mean_dynamic", "var_dynamic", "rms_norm_dynamic", "softmax", "sum")
+
+
+@pytest.mark.parametrize("name", [*NOTHING, "forall", "grouped_matmul"])
+def test_same_bits_of_nothing(name: str) -> None:
+    check(name, {"M": 0, "N": 0}, seed=1, machine="ascend950")
+
+
 @settings(max_examples=40, deadline=None)
 @given(
     st.sampled_from(sorted(PROGRAMS)),
