@@ -1,0 +1,529 @@
+"""An independent check of the waits between tasks, by running a program.
+
+A program runs on concrete inputs, every launch and every read of the orchestration is
+recorded, and its tasks are enumerated: the boxes that each one declares, the boxes that
+its instructions really touch, and the tasks that each of its waits selects. The order
+of tasks is what the waits say and nothing else: no core, no order of launches. Then
+
+- two tasks whose boxes conflict (the same elements, one of them written) must be
+  ordered, and never belong to one launch; the same for a read of the orchestration;
+- what a task touches lies in what it declares, and it touches all of an exact box;
+- an order that no conflict asks for is counted.
+
+It shares no code with assemble-buffers: no expressions of tiles, no roots, no states.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import chain, product
+from typing import Any, cast
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+
+from pyptoc.dialects.npu import KernelOp, LaunchOp, ReadOp
+from pyptoc.dialects.npu_attrs import AccessMode, Selector, SelectorKind
+from pyptoc.dialects.npu_kernel import kernels_of
+from pyptoc.runtime.executor import Executable, _Program
+from pyptoc.runtime.machine import Machine
+from pyptoc.runtime.matmul import Scratch
+from pyptoc.runtime.memory import Buffers, Memory
+from pyptoc.runtime.orchestration import Orchestration
+from pyptoc.runtime.pipes import Pipes
+from pyptoc.runtime.signature import find_entry
+from pyptoc.runtime.translate import Core, KernelTranslator
+
+Range = tuple[int, int]
+
+
+# Boxes -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Box:
+    """Elements of one allocation, as a box of one of its shapes."""
+
+    memory: int
+    """The address of the allocation, the same for all its reshapes."""
+    shape: tuple[int, ...]
+    ranges: tuple[Range, ...]
+    mode: AccessMode
+    exact: bool = True
+
+    @property
+    def empty(self) -> bool:
+        return any(lo >= hi for lo, hi in self.ranges)
+
+    @cached_property
+    def elements(self) -> frozenset[int]:
+        """Positions in the allocation."""
+        axes = [np.arange(lo, hi) for lo, hi in self.ranges]
+        grid = np.meshgrid(*axes, indexing="ij")
+        if not axes:
+            return frozenset((0,))
+        flat = np.ravel_multi_index([axis.ravel() for axis in grid], self.shape)
+        return frozenset(flat.tolist())
+
+    def holds(self, other: Box) -> bool:
+        """Whether `other`, of the same shape, lies in this box."""
+        pairs = zip(self.ranges, other.ranges, strict=True)
+        return other.empty or all(a <= c and d <= b for (a, b), (c, d) in pairs)
+
+    def meets(self, other: Box) -> bool:
+        """Whether the boxes share an element."""
+        if self.memory != other.memory or self.empty or other.empty:
+            return False
+        if self.shape == other.shape:
+            pairs = zip(self.ranges, other.ranges, strict=True)
+            return all(a < d and c < b for (a, b), (c, d) in pairs)
+        return not self.elements.isdisjoint(other.elements)
+
+    def conflicts(self, other: Box) -> bool:
+        """Whether the order matters; accumulating may happen in any order."""
+        modes = {self.mode, other.mode}
+        harmless = modes in ({AccessMode.READ}, {AccessMode.ACCUMULATE})
+        return not harmless and self.meets(other)
+
+
+def box_of_key(array: np.ndarray, key: Any, mode: AccessMode) -> Box:
+    """The box that `array[key]` is; indices and ranges only."""
+    keys = key if isinstance(key, tuple) else (key,)
+    ranges: list[Range] = []
+    for axis, size in enumerate(array.shape):
+        one = keys[axis] if axis < len(keys) else slice(None)
+        if isinstance(one, slice):
+            lo, hi, step = one.indices(size)
+            assert step == 1
+            ranges.append((lo, hi))
+        else:
+            assert 0 <= one < size
+            ranges.append((int(one), int(one) + 1))
+    return Box(address(array), array.shape, tuple(ranges), mode)
+
+
+def address(array: np.ndarray) -> int:
+    return array.__array_interface__["data"][0]
+
+
+# What happens ------------------------------------------------------------------------
+
+
+@dataclass
+class Launch:
+    """One launch with all its tasks, numbered from `first` in the order of the grid."""
+
+    op: LaunchOp
+    kernel: KernelOp
+    first: int
+    grid: tuple[int, ...]
+    shapes: list[tuple[int, tuple[int, ...]]]
+    """Address and shape of each buffer."""
+    scalars: tuple[Any, ...]
+    waits: list[tuple[tuple[Launch, ...], Selector]]
+    touched: list[tuple[int, int, Box]] = field(default_factory=list)
+    """Task in this launch, buffer and box of each transfer."""
+    declared: list[list[Box]] = field(default_factory=list)
+    """For each task, one box for each access of the kernel."""
+
+    def __post_init__(self) -> None:
+        self.indices = list(product(*map(range, self.grid)))
+        self.declared = [self._boxes(index) for index in self.indices]
+
+    @property
+    def tasks(self) -> range:
+        return range(self.first, self.first + len(self.indices))
+
+    def symbols(self, index: tuple[int, ...]) -> dict[str, int]:
+        """The values of `d0, ..` and `s0, ..` in one task."""
+        named = {f"d{axis}": value for axis, value in enumerate(index)}
+        scalars = enumerate(self.scalars)
+        return named | {f"s{n}": v for n, v in scalars if isinstance(v, int)}
+
+    def _boxes(self, index: tuple[int, ...]) -> list[Box]:
+        symbols = self.symbols(index)
+        boxes: list[Box] = []
+        for access in self.kernel.access_list:
+            memory, shape = self.shapes[access.buffer]
+            ranges: list[Range] = []
+            for lo, size, limit in zip(access.lo, access.size, shape, strict=True):
+                start = lo.evaluate(symbols)
+                end = start + size.evaluate(symbols)
+                ranges.append((max(start, 0), min(end, limit)))
+            boxes.append(
+                Box(memory, shape, tuple(ranges), access.mode, access.exact)
+            )
+        return boxes
+
+    def name(self, task: int) -> str:
+        index = ", ".join(map(str, self.indices[task - self.first]))
+        return f"@{self.op.callee_name}[{index}]"
+
+
+@dataclass
+class HostRead:
+    """A read of the orchestration; launches that follow start after it."""
+
+    op: ReadOp
+    box: Box
+    waits: list[tuple[tuple[Launch, ...], Selector]]
+
+
+Step = Launch | HostRead
+
+
+# Recording ---------------------------------------------------------------------------
+
+
+class Traced(np.ndarray):
+    """An array that tells which boxes of it are read and written."""
+
+    told: Callable[[Any, AccessMode], None]
+
+    def __getitem__(self, key: Any) -> Any:
+        self.told(key, AccessMode.READ)
+        return self.view(np.ndarray)[key]
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self.told(key, AccessMode.WRITE)
+        self.view(np.ndarray)[key] = value
+
+
+class CountingBuffers(Buffers):
+    """Knows which task of a launch runs: each one starts by poisoning the buffers."""
+
+    task = -1
+
+    def poison(self) -> None:
+        self.task += 1
+
+
+class Recorder(Orchestration):
+    """Runs a function and remembers its launches, its reads and their waits."""
+
+    def __init__(self, function: Any, kernels: Any, buffers: CountingBuffers) -> None:
+        self.steps: list[Step] = []
+        self.kept: list[Memory] = []
+        """Keeps every allocation alive, so that an address means one."""
+        self.buffers = buffers
+        super().__init__(function, kernels)
+
+    def _events(self, op: Operation) -> None:
+        def join(*sets: tuple[Launch, ...]) -> tuple[Launch, ...]:
+            return tuple({id(one): one for one in chain(*sets)}.values())
+
+        self._call(op, join, op.operands)
+
+    def _read(self, op: Operation) -> None:
+        super()._read(op)
+        reading = cast(ReadOp, op)
+        selectors = [selector for _, selector in reading.wait_list]
+
+        def record(memory: Memory, place: tuple[int, ...], sets: Any) -> None:
+            box = box_of_key(memory.array, place, AccessMode.READ)
+            self.kept.append(memory)
+            waits = list(zip(sets, selectors, strict=True))
+            self.steps.append(HostRead(reading, box, waits))
+
+        groups = self.tuple_of(reading.mixed_offsets), self.tuple_of(reading.waits)
+        self.line(f"{self.bind(record)}({self.ref(reading.source)}, {groups[0]}, "
+                  f"{groups[1]})")
+
+    def _launch(self, op: Operation) -> None:
+        launch = cast(LaunchOp, op)
+        translator = self.kernels[launch.callee_name]
+        selectors = [selector for _, selector in launch.wait_list]
+
+        def run(grid: Any, memories: Any, scalars: Any, sets: Any) -> Any:
+            done = sum(len(s.indices) for s in self.steps if isinstance(s, Launch))
+            record = Launch(
+                launch,
+                translator.kernel,
+                done,
+                grid,
+                [(address(m.array), m.array.shape) for m in memories],
+                scalars,
+                list(zip(sets, selectors, strict=True)),
+            )
+            self.kept.extend(memories)
+            self.steps.append(record)
+            self._run(translator, record, memories)
+            return (record,)
+
+        groups = (launch.grid, launch.buffers, launch.scalars, list(launch.waits))
+        call = f"{self.bind(run)}({', '.join(map(self.tuple_of, groups))})"
+        self.line(f"{self.define(op.results[0])} = {call}")
+
+    def _run(
+        self, translator: KernelTranslator, record: Launch, memories: Any
+    ) -> None:
+        self.buffers.task = -1
+        traced: list[Memory] = []
+        for number, memory in enumerate(memories):
+            array = memory.array.view(Traced)
+
+            def told(
+                key: Any, mode: AccessMode, number: int = number, array: Any = array
+            ) -> None:
+                box = box_of_key(array, key, mode)
+                record.touched.append((self.buffers.task, number, box))
+
+            array.told = told
+            traced.append(Memory(array, memory.written))
+        translator.launch(record.grid, tuple(traced), record.scalars)
+        assert self.buffers.task + 1 == len(record.indices)
+
+
+class RecordingExecutable(Executable):
+    """An executable whose program records."""
+
+    recorder: Recorder
+
+    def prepare(self, name: str, ordered: bool = True) -> _Program:
+        buffers = CountingBuffers(self.machine)
+        core = Core(buffers, Scratch(), fuse=False, check=True)
+        kernels = {
+            name: KernelTranslator(kernel, core)
+            for name, kernel in kernels_of(self.module).items()
+        }
+        self.recorder = Recorder(find_entry(self.module, name), kernels, buffers)
+        return _Program(self.recorder, Pipes(0))
+
+
+def record(
+    module: ModuleOp, machine: Machine, inputs: Mapping[str, Any]
+) -> tuple[TaskOrder, dict[str, np.ndarray]]:
+    """The order of the tasks of one run, and its results."""
+    executable = RecordingExecutable(module, machine)
+    results = executable.run(inputs)
+    return TaskOrder(executable.recorder.steps), results
+
+
+# The order ---------------------------------------------------------------------------
+
+Removed = tuple[Operation, int]
+"""A wait that is left out: the launch or read, and the number of the wait."""
+
+
+@dataclass
+class TaskOrder:
+    """What of a run must be ordered, and what is. Sets of tasks are bits of an int."""
+
+    steps: list[Step]
+
+    @cached_property
+    def launches(self) -> list[Launch]:
+        return [step for step in self.steps if isinstance(step, Launch)]
+
+    @cached_property
+    def conflicts(self) -> list[int]:
+        """For each task the tasks before it whose declared boxes conflict with its."""
+        seen: dict[int, list[tuple[int, Box]]] = {}
+        found: list[int] = []
+        for launch in self.launches:
+            for task, boxes in zip(launch.tasks, launch.declared, strict=True):
+                found.append(self._bits(seen, boxes))
+                for box in boxes:
+                    if not box.empty:
+                        seen.setdefault(box.memory, []).append((task, box))
+        return found
+
+    @staticmethod
+    def _bits(
+        seen: dict[int, list[tuple[int, Box]]], boxes: Iterable[Box]
+    ) -> int:
+        bits = 0
+        for box in boxes:
+            for other, theirs in seen.get(box.memory, ()):
+                if not bits >> other & 1 and box.conflicts(theirs):
+                    bits |= 1 << other
+        return bits
+
+    @cached_property
+    def selected(self) -> dict[tuple[int, int], list[int]]:
+        """By step and wait: for each task of the step, the tasks that it waits for."""
+        found: dict[tuple[int, int], list[int]] = {}
+        for number, step in enumerate(self.steps):
+            indices = step.indices if isinstance(step, Launch) else [()]
+            for wait, (events, selector) in enumerate(step.waits):
+                found[number, wait] = [
+                    self._select(step, index, task, events, selector)
+                    for task, index in enumerate(indices)
+                ]
+        return found
+
+    def _select(
+        self,
+        step: Step,
+        index: tuple[int, ...],
+        task: int,
+        events: tuple[Launch, ...],
+        selector: Selector,
+    ) -> int:
+        everything = 0
+        for launch in events:
+            everything |= ((1 << len(launch.tasks)) - 1) << launch.first
+        if selector.kind == SelectorKind.ALL:
+            return everything
+        if selector.kind == SelectorKind.OVERLAPS:
+            if isinstance(step, Launch):
+                return everything & self.conflicts[step.first + task]
+            return everything & self._writers(step)
+        assert isinstance(step, Launch)
+        (producer,) = events
+        return box_of_grid(producer, selector, step.symbols(index))
+
+    def _writers(self, read: HostRead) -> int:
+        """The tasks before a read of the orchestration that write its element."""
+        bits = 0
+        for step in self.steps[: self.steps.index(read)]:
+            if isinstance(step, Launch):
+                for task, boxes in zip(step.tasks, step.declared, strict=True):
+                    if any(box.conflicts(read.box) for box in boxes):
+                        bits |= 1 << task
+        return bits
+
+    def closure(self, removed: Removed | None = None) -> tuple[list[int], list[int]]:
+        """What is over when each task starts, and when each read does."""
+        before: list[int] = []
+        at_reads: list[int] = []
+        known = 0
+        for number, step in enumerate(self.steps):
+            indices = step.indices if isinstance(step, Launch) else [()]
+            done = [known] * len(indices)
+            for wait in range(len(step.waits)):
+                if removed == (step.op, wait):
+                    continue
+                for task, bits in enumerate(self.selected[number, wait]):
+                    done[task] |= bits
+            done = [with_past(bits, before) for bits in done]
+            if isinstance(step, Launch):
+                before += done
+            else:
+                known = done[0]
+                at_reads.append(known)
+        return before, at_reads
+
+    def problems(self, removed: Removed | None = None) -> list[str]:
+        """What is not ordered but must be."""
+        before, at_reads = self.closure(removed)
+        found: list[str] = []
+        for launch in self.launches:
+            mine = ((1 << len(launch.tasks)) - 1) << launch.first
+            for task in launch.tasks:
+                missing = self.conflicts[task] & ~before[task]
+                for other in ones(missing):
+                    same = "in one launch" if mine >> other & 1 else "not ordered"
+                    found.append(f"{self.name(other)} and {self.name(task)}: {same}")
+        reads = [step for step in self.steps if isinstance(step, HostRead)]
+        for read, over in zip(reads, at_reads, strict=True):
+            for other in ones(self._writers(read) & ~over):
+                found.append(f"{self.name(other)} and {read.op}: not ordered")
+        return found
+
+    def undeclared(self) -> list[str]:
+        """Transfers outside the declared boxes, and exact boxes not all touched."""
+        return [text for launch in self.launches for text in check_declared(launch)]
+
+    def waits(self) -> list[Removed]:
+        """All waits of the run, each once."""
+        found = [(s.op, n) for s in self.steps for n in range(len(s.waits))]
+        return list(dict.fromkeys(found))
+
+    def unneeded(self) -> list[str]:
+        """Waits that can be removed and nothing is wrong."""
+        return [
+            f"wait {number} of {op}"
+            for op, number in self.waits()
+            if not self.problems((op, number))
+        ]
+
+    def needless(self) -> list[str]:
+        """Pairs of tasks that are ordered, though no chain of conflicts orders them."""
+        before, _ = self.closure()
+        needed: list[int] = []
+        known = 0
+        for step in self.steps:
+            if isinstance(step, HostRead):
+                known |= with_past(self._writers(step), needed)
+            else:
+                needed += [
+                    with_past(known | self.conflicts[task], needed)
+                    for task in step.tasks
+                ]
+        return [
+            f"{self.name(other)} before {self.name(task)}"
+            for task, over in enumerate(before)
+            for other in ones(over & ~needed[task])
+        ]
+
+    def name(self, task: int) -> str:
+        launch = next(one for one in self.launches if task in one.tasks)
+        return launch.name(task)
+
+
+def box_of_grid(producer: Launch, selector: Selector, symbols: dict[str, int]) -> int:
+    """The tasks of `producer` in the ranges of `selector`, clipped to its grid."""
+    assert len(selector.ranges) == len(producer.grid)
+    ranges: list[range] = []
+    for given, size in zip(selector.ranges, producer.grid, strict=True):
+        lo, hi = (0, size) if given is None else (e.evaluate(symbols) for e in given)
+        ranges.append(range(max(lo, 0), min(hi, size)))
+    bits = 0
+    for index in product(*ranges):
+        bits |= 1 << producer.first + int(np.ravel_multi_index(index, producer.grid)
+                                          if index else 0)
+    return bits
+
+
+def with_past(bits: int, before: list[int]) -> int:
+    """`bits` and all that was over before one of them started."""
+    found = bits
+    for task in ones(bits):
+        if task < len(before):
+            found |= before[task]
+    return found
+
+
+def ones(bits: int) -> Iterator[int]:
+    """The positions of the bits that are set."""
+    while bits:
+        low = bits & -bits
+        yield low.bit_length() - 1
+        bits ^= low
+
+
+def check_declared(launch: Launch) -> Iterator[str]:
+    """Compares what the tasks of a launch touch with what its kernel declares."""
+    accesses = launch.kernel.access_list
+    open_boxes = [
+        [np.zeros([hi - lo for lo, hi in box.ranges], bool) for box in boxes]
+        if not any(box.empty for box in boxes)
+        else []
+        for boxes in launch.declared
+    ]
+    for task, buffer, touched in launch.touched:
+        allowed = {touched.mode, AccessMode.ACCUMULATE}
+        inside = False
+        for number, access in enumerate(accesses):
+            box = launch.declared[task][number]
+            if access.buffer != buffer or access.mode not in allowed:
+                continue
+            if box.holds(touched):
+                inside = True
+                if open_boxes[task]:
+                    starts = [lo for lo, _ in box.ranges]
+                    ends = zip(touched.ranges, starts, strict=True)
+                    key = tuple(slice(a - s, b - s) for (a, b), s in ends)
+                    open_boxes[task][number][key] = True
+        if not inside:
+            name = launch.name(launch.first + task)
+            yield f"{name} touches {touched}, which it does not declare"
+    for task, masks in enumerate(open_boxes):
+        for access, mask in zip(accesses, masks, strict=False):
+            if access.exact and not mask.all():
+                name = launch.name(launch.first + task)
+                yield f"{name} leaves part of {access.mode} {access.box_text()}"
