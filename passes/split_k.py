@@ -15,7 +15,9 @@ The K loop of a matmul task becomes a grid axis; consumers add the partial sums.
 The sum runs from the first part to the last, so a result does not depend on which task
 finished first. Where the result is used by anything but the views of vector tasks, a
 task that adds the parts comes in between. The factor is the one in `npu.tile`, or the
-option's; the pass refuses, with a remark, where the matmul adds onto a given tensor.
+option's, or less where that would leave a part without a step (4 steps in 3 parts are
+2, 2 and none). The pass refuses, with a remark, where the matmul adds onto a given
+tensor.
 """
 
 from __future__ import annotations
@@ -99,11 +101,38 @@ class SplitK:
                 self.tasks, "not split over K: the result goes into a given tensor"
             )
             return
+        if not self._drop_empty_parts():
+            return
         self._check_type()
         self._combine_for_others()
         parts = self._parts_destination(initial)
         index = self._split_loop()
         self._replace(self._with_parts(index, parts))
+
+    def _drop_empty_parts(self) -> bool:
+        """Reduce the factor until each part has a step; whether two are left."""
+        total = self.shapes.expr(self._loop().ub)
+        if not total.is_const:
+            return True  # the bounds of a part are clamped, an empty one reads nothing
+        steps = -(-total.value // self.shapes.expr(self._loop().step).value)
+        longest = -(-steps // self.factor)
+        parts = -(-steps // longest) if longest else 0
+        if parts < self.factor:
+            self.context.remark(
+                self.tasks,
+                f"split over K in {parts}, not {self.factor}: K is {steps} steps, "
+                f"and the longest part has {longest} either way",
+            )
+        self.factor = parts
+        return parts > 1
+
+    def _loop(self) -> scf.ForOp:
+        """The K loop of the tasks."""
+        return next(
+            op
+            for op in self.tasks.body.walk()
+            if isinstance(op, scf.ForOp) and op.iter_args
+        )
 
     def _check_type(self) -> None:
         name = str(element_type(self.tasks.outs[0]))
@@ -135,9 +164,7 @@ class SplitK:
         tasks = self.tasks
         index = tasks.block.insert_arg(IndexType(), tasks.rank)
         index.name_hint = "part"
-        loop = next(
-            op for op in tasks.body.walk() if isinstance(op, scf.ForOp) and op.iter_args
-        )
+        loop = self._loop()
         build = Builder.before(loop)
         total = self.roots.concrete(self.shapes.expr(loop.ub))
         step = self.shapes.expr(loop.step).value

@@ -252,6 +252,15 @@ def test_deeper_nesting_is_an_error(text: str) -> None:
     assert errors_of(text)[0].code == "PTO108"
 
 
+@pytest.mark.parametrize("op", ["index", "scalar"])
+def test_deep_parentheses_are_an_error_where_they_stand(op: str) -> None:
+    found = errors_of(
+        function(f"  %a = pypto.{op} {'(' * 5000}\n  %b = pypto.exp %missing")
+    )
+    assert [one.code for one in found] == ["PTO108", "PTO103"]
+    assert found[0].message == "parentheses nest too deep here"
+
+
 # -- rendering
 
 

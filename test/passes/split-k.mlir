@@ -1,6 +1,7 @@
 // RUN: pyptoc %s --pipeline=partition,infer-tiles,tile,split-k | filecheck %s
 // RUN: pyptoc %s --pipeline='partition,infer-tiles,tile,split-k{factor=1}' | filecheck %s --check-prefix=ONE
-// RUN: pyptoc %s --pipeline='partition,infer-tiles,tile,split-k{factor=3}' | filecheck %s --check-prefix=THREE
+// RUN: pyptoc %s --pipeline='partition,infer-tiles,tile,split-k{factor=4}' | filecheck %s --check-prefix=FOUR
+// RUN: pyptoc %s --pipeline='partition,infer-tiles,tile,split-k{factor=3}' 2>&1 | filecheck %s --check-prefix=THREE
 
 #split = #pypto.cube<m = [16, 16], k = [64, 64], n = [64, 64], split_k = 2>
 
@@ -25,12 +26,17 @@ func.func @consumer(%a: tensor<?x200xf16>, %b: tensor<200x64xf16>) -> tensor<?x6
 // CHECK: pypto.exp [[V]]
 // ONE-LABEL: func.func @consumer
 // ONE-NOT: %part
+// FOUR-LABEL: func.func @consumer
+// FOUR: npu.tasks (%i, %j, %part) in ({{%[0-9]+}}, 1, 4)
+// FOUR: [[T0:%[0-9]+]] = pypto.view %y{{[_0-9]*}}[0,
+// FOUR: scf.for [[S:%[0-9]+]] = {{.*}} iter_args([[A:%[0-9]+]] = [[T0]])
+// FOUR: [[T:%[0-9]+]] = pypto.view %y{{[_0-9]*}}[[[S]],
+// FOUR: pypto.add [[A]], [[T]]
+
+// 4 steps in 3 parts would be 2, 2 and none: two parts.
+// THREE: remark[PTO300]: split over K in 2, not 3: K is 4 steps, and the longest part has 2 either way
 // THREE-LABEL: func.func @consumer
-// THREE: npu.tasks (%i, %j, %part) in ({{%[0-9]+}}, 1, 3)
-// THREE: [[T0:%[0-9]+]] = pypto.view %y{{[_0-9]*}}[0,
-// THREE: scf.for [[S:%[0-9]+]] = {{.*}} iter_args([[A:%[0-9]+]] = [[T0]])
-// THREE: [[T:%[0-9]+]] = pypto.view %y{{[_0-9]*}}[[[S]],
-// THREE: pypto.add [[A]], [[T]]
+// THREE: npu.tasks (%i, %j, %part) in ({{%[0-9]+}}, 1, 2)
 
 // A result that leaves the function is added up by a task of its own.
 func.func @returned(%a: tensor<16x128xi8>, %b: tensor<128x64xi8>) -> tensor<16x64xi32> {
