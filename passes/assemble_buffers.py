@@ -92,9 +92,21 @@ class MemoryForm:
 
     def run(self) -> None:
         """Convert the signature, then every op, blocks outermost first."""
+        self._resolve_dims()
         self._resolve_reads()
         self._signature()
         self._block(self.function.body.block)
+
+    def _resolve_dims(self) -> None:
+        """Sizes of views become sizes of what is behind them."""
+        for op in list(self.function.walk()):
+            if isinstance(op, scalars.DimOp) and is_pulled(op.source.owner):
+                size = self.shapes.dims(op.source)[op.axis.value.data]
+                build = Builder.before(op)
+                value = build.index(self.roots.concrete(size))
+                op.results[0].replace_all_uses_with(value)
+                op.detach()
+                op.erase()
 
     def _resolve_reads(self) -> None:
         """Reads through views become reads of the tensor behind them."""
@@ -129,7 +141,7 @@ class MemoryForm:
             convert = _CONVERSIONS.get(type(op))
             if convert is not None:
                 convert(self, op)
-            elif makes_tensor(op) and not isinstance(op, tensor.ViewOp):
+            elif makes_tensor(op) and not is_pulled(op):
                 unsupported(op)
 
     def alloc(self, op: tensor.EmptyOp) -> None:
@@ -233,6 +245,11 @@ def store_of(assemble: AssembleOp) -> StoreOp:
         attributes=dict(assemble.attributes),
         location=assemble.location,
     )
+
+
+def is_pulled(op: Operation | Block) -> bool:
+    """Whether consumers look through `op`, so that it is no buffer."""
+    return isinstance(op, tensor.ViewOp | tensor.TransposeOp)
 
 
 def makes_tensor(op: Operation) -> bool:

@@ -29,7 +29,7 @@ from xdsl.ir import Operation, OpResult, SSAValue
 from pyptoc.dialects.context import PyptocContext
 from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.pypto.scalars import DimOp, IndexOp
-from pyptoc.dialects.pypto.shape import AssembleOp, FullOp, ViewOp
+from pyptoc.dialects.pypto.shape import AssembleOp, FullOp, TransposeOp, ViewOp
 from pyptoc.passes.base import PyptocPass
 from pyptoc.passes.groups import Group, groups_in
 from pyptoc.passes.ownership import defined_in
@@ -39,7 +39,7 @@ from pyptoc.passes.windows import window_of
 
 GRID = "npu.grid"
 
-MOVABLE = (arith.ConstantOp, IndexOp, DimOp, ViewOp, FullOp)
+MOVABLE = (arith.ConstantOp, IndexOp, DimOp, ViewOp, TransposeOp, FullOp)
 """Ops that a body may hold besides its group: tasks compute or look through them."""
 
 

@@ -22,6 +22,7 @@ from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.npu import KernelOp, LoadOp, StoreOp
 from pyptoc.dialects.npu_attrs import MaxAttr
 from pyptoc.dialects.pypto.scalars import DimOp
+from pyptoc.dialects.pypto.shape import TransposeOp
 from pyptoc.dialects.subscripts import Mixed
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.shapes import Shapes
@@ -124,9 +125,16 @@ class KernelBody:
 
     # -- transfers
 
-    def load(self, op: LoadOp, buffer: SSAValue) -> Tile:
-        """`tile.load` of the box that `op` reads."""
+    def load(self, op: LoadOp, space: str) -> None:
+        """`tile.load` of the box that `op` reads; its transpose, if that is the use."""
+        result = op.results[0]
+        uses = [use.operation for use in result.uses]
+        turned = len(uses) == 1 and isinstance(uses[0], TransposeOp)
+        value = uses[0].results[0] if turned else result
+        buffer = self.slotted(op, buffer_type_of(value.type, space))
         kept = [a for a in range(len(op.mixed_sizes)) if a not in op.dropped_dims]
+        if turned:
+            kept.reverse()
         sizes = [self._size(op, axis) for axis in kept]
         rows, columns = [1] * (2 - len(sizes)) + sizes
         row, column = [-1] * (2 - len(kept)) + kept
@@ -135,7 +143,7 @@ class KernelBody:
             op.source, op.mixed_offsets, [rows, columns], buffer, dims
         )
         Builder.before(op).emit(new)
-        return Tile(buffer, rows, columns)
+        self.tiles[value] = Tile(buffer, rows, columns)
 
     def _size(self, op: LoadOp, axis: int) -> Mixed:
         size = op.mixed_sizes[axis]

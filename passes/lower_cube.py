@@ -30,7 +30,7 @@ from pyptoc.dialects.npu import LoadOp, StoreOp
 from pyptoc.dialects.pypto.attrs import CubeTileAttr
 from pyptoc.dialects.pypto.elementwise import CastOp
 from pyptoc.dialects.pypto.matmul import MmaOp
-from pyptoc.dialects.pypto.shape import FullOp
+from pyptoc.dialects.pypto.shape import FullOp, TransposeOp
 from pyptoc.dialects.subscripts import Mixed
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.cube_tiles import MX_BLOCK, CubeTile, round_up
@@ -46,8 +46,9 @@ class CubeBody(KernelBody):
     def lower(self, op: Operation) -> bool:
         match op:
             case LoadOp():
-                type_ = buffer_type_of(op.results[0].type, "l1")
-                self.tiles[op.results[0]] = self.load(op, self.slotted(op, type_))
+                self.load(op, "l1")
+            case TransposeOp():
+                assert op.results[0] in self.tiles, "only loads are transposed"
             case StoreOp():
                 self.store(op)
             case FullOp():

@@ -42,7 +42,7 @@ from pyptoc.dialects.pypto.reduce import (
     ReductionOp,
     SumOp,
 )
-from pyptoc.dialects.pypto.shape import CloneOp, FullOp
+from pyptoc.dialects.pypto.shape import CloneOp, ExpandOp, FullOp, TransposeOp
 from pyptoc.dialects.subscripts import Mixed
 from pyptoc.dialects.tile_vector import VECTOR_FAMILIES, Form, vector_op
 from pyptoc.passes.builder import Builder
@@ -71,8 +71,9 @@ class VectorBody(KernelBody):
     def lower(self, op: Operation) -> bool:
         match op:
             case LoadOp():
-                type_ = buffer_type_of(op.results[0].type, "ub")
-                self.tiles[op.results[0]] = self.load(op, self.slotted(op, type_))
+                self.load(op, "ub")
+            case TransposeOp():
+                assert op.results[0] in self.tiles, "only loads are transposed"
             case StoreOp():
                 self.store(op)
             case scf.ForOp() if op.iter_args:
@@ -90,6 +91,8 @@ class VectorBody(KernelBody):
                 self._fold(op)
             case LiteralOp():
                 self._elementwise(op)
+            case ExpandOp():
+                self._expand(op)
             case _:
                 return False
         return True
@@ -151,6 +154,16 @@ class VectorBody(KernelBody):
         found = Tile(buffer, source.rows, source.columns)
         self._emit(op, "cvt", [source.buffer], found)
         return found
+
+    def _expand(self, op: ExpandOp) -> None:
+        sizes = list(op.mixed_sizes)
+        kept = self._extents(op.results[0], op.source)
+        given = [1] * (2 - len(sizes)) + sizes
+        rows, columns = (
+            k if size == -1 else size for k, size in zip(kept, given, strict=True)
+        )
+        dest = self._result(op, (rows, columns))
+        self._emit(op, "copy", [self._input(op.source, op.results[0])], dest)
 
     def _elementwise(self, op: LiteralOp) -> None:
         result = op.results[0]

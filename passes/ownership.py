@@ -24,7 +24,13 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr, TensorT
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
 from pyptoc.dialects.context import PyptocContext
-from pyptoc.dialects.pypto.shape import AssembleOp, CloneOp, ReshapeOp, ViewOp
+from pyptoc.dialects.pypto.shape import (
+    AssembleOp,
+    CloneOp,
+    ReshapeOp,
+    TransposeOp,
+    ViewOp,
+)
 from pyptoc.passes.builder import Builder
 
 
@@ -78,7 +84,7 @@ class Ownership:
         if not is_last_user(value, user):
             return False
         match value:
-            case OpResult(op=ViewOp()):
+            case OpResult(op=ViewOp() | TransposeOp()):
                 return False
             case OpResult(op=ReshapeOp() as op):
                 return self.may_overwrite(op.source, op)
@@ -139,12 +145,14 @@ class Ownership:
 
 def is_view(value: SSAValue) -> bool:
     """Whether `value` is a window into another tensor."""
-    return isinstance(value, OpResult) and isinstance(value.op, ViewOp)
+    return isinstance(value, OpResult) and isinstance(value.op, ViewOp | TransposeOp)
 
 
 def root_of(value: SSAValue) -> SSAValue:
     """The tensor whose bytes `value` shares."""
-    while isinstance(value, OpResult) and isinstance(value.op, ViewOp | ReshapeOp):
+    while isinstance(value, OpResult) and isinstance(
+        value.op, ViewOp | TransposeOp | ReshapeOp
+    ):
         value = value.op.source
     return value
 

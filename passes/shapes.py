@@ -46,6 +46,7 @@ from pyptoc.dialects.pypto.shape import (
     CloneOp,
     ConcatOp,
     EmptyOp,
+    ExpandOp,
     FullOp,
     ReshapeOp,
     TransposeOp,
@@ -293,6 +294,16 @@ def _transposed(shapes: Shapes, op: TransposeOp) -> Dims:
     return tuple(dims[axis] for axis in ints(op.perm))
 
 
+def _expanded(shapes: Shapes, op: ExpandOp) -> Dims:
+    dims = shapes.dims(op.source)
+    sizes = list(op.mixed_sizes)
+    lead = len(sizes) - len(dims)
+    return tuple(
+        dims[axis - lead] if size == -1 else shapes.mixed(size)
+        for axis, size in enumerate(sizes)
+    )
+
+
 def _joined(shapes: Shapes, op: ConcatOp) -> Dims:
     first, *rest = (shapes.dims(value) for value in op.inputs)
     axis = op.axis.value.data % len(first)
@@ -317,5 +328,6 @@ _RULES: dict[type[Operation], Callable[[Shapes, Operation], Dims]] = {
     MmaOp: _accumulated,
     TransposeOp: _transposed,
     ConcatOp: _joined,
+    ExpandOp: _expanded,
     **dict.fromkeys(REDUCTION_OPS, _reduced),
 }  # pyright: ignore

@@ -31,7 +31,7 @@ from pyptoc.dialects.pypto.reduce import (
     ReductionOp,
     SumOp,
 )
-from pyptoc.dialects.pypto.shape import AssembleOp, CloneOp, FullOp
+from pyptoc.dialects.pypto.shape import AssembleOp, CloneOp, ExpandOp, FullOp
 from pyptoc.passes.shapes import Dims, Shapes
 
 Op = TypeVar("Op", bound=Operation)
@@ -56,7 +56,16 @@ MONOIDS: dict[type[Operation], Monoid] = {
 CONTRACTIONS = (MatmulOp, ScaledMmOp)
 """The ops of the cube unit."""
 
-VECTOR = (ElementwiseOp, CastOp, CloneOp, FullOp, AssembleOp, CumsumOp, *MONOIDS)
+VECTOR = (
+    ElementwiseOp,
+    CastOp,
+    CloneOp,
+    ExpandOp,
+    FullOp,
+    AssembleOp,
+    CumsumOp,
+    *MONOIDS,
+)
 """The ops of the vector unit."""
 
 

@@ -15,10 +15,13 @@ from xdsl.ir import Operation
 from pyptoc.dialects.diagnostics import error
 from pyptoc.dialects.pypto.matmul import MatmulOp, ScaledMmOp
 from pyptoc.dialects.pypto.reduce import CumsumOp, ReductionOp
-from pyptoc.dialects.pypto.shape import EmptyOp, ReshapeOp, ViewOp
+from pyptoc.dialects.pypto.shape import EmptyOp, ReshapeOp, TransposeOp, ViewOp
 from pyptoc.passes.steps import axis_of, element_of, rank_of
 from pyptoc.passes.structured import unit_of
 from pyptoc.runtime.machine import Machine, load_machine, machine_names
+
+PULLED = (EmptyOp, ReshapeOp, TransposeOp, ViewOp)
+"""Tensor ops that no task computes: places, and ways to look at them."""
 
 SCALARS = ("assert", "dim", "index", "read", "scalar", "yield")
 """Ops of the orchestration, which stay as they are."""
@@ -32,7 +35,7 @@ def check_support(module: ModuleOp, machine: Machine) -> None:
             continue
         if isinstance(op, MatmulOp | ScaledMmOp):
             _check_product(op, machine)
-        elif not isinstance(op, EmptyOp | ReshapeOp | ViewOp) and unit_of(op) is None:
+        elif not isinstance(op, PULLED) and unit_of(op) is None:
             _refuse(op)
 
 

@@ -22,7 +22,7 @@ from pyptoc.dialects.expr import Expr, minimum
 from pyptoc.dialects.npu import AssembleOp, TasksOp
 from pyptoc.dialects.npu_attrs import MaxAttr, Unit
 from pyptoc.dialects.pypto.scalars import DimOp
-from pyptoc.dialects.pypto.shape import ViewOp
+from pyptoc.dialects.pypto.shape import TransposeOp, ViewOp
 from pyptoc.dialects.subscripts import DYNAMIC
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.shapes import DimKey, Dims, Shapes
@@ -137,7 +137,11 @@ class BodyBuilder:
         return self.tile_of(window_of(value, self.shapes), extents)
 
     def tile_of(self, window: Window, extents: Sequence[Extent]) -> SSAValue:
-        """The box of a window; all but the last two dimensions are dropped."""
+        """
+        The box of a window; all but the last two dimensions are dropped.
+
+        Rows and columns that lie the other way round in the tensor are transposed.
+        """
         subscripts: list[object] = list(map(self.index, window.offsets))
         kept = range(max(len(extents) - 2, 0), len(extents))
         for axis, extent in enumerate(extents):
@@ -145,8 +149,13 @@ class BodyBuilder:
             lo = self.index(window.offsets[dim] + extent.lo)
             keeps = axis in kept
             subscripts[dim] = (lo, self.index(extent.size)) if keeps else lo
-        type_ = bounded_type([extents[a] for a in kept], element_type(window.base))
-        return self.build.value(ViewOp.make(window.base, subscripts, result_type=type_))
+        order = sorted(kept, key=lambda axis: window.dims[axis])
+        type_ = bounded_type([extents[a] for a in order], element_type(window.base))
+        view = ViewOp.make(window.base, subscripts, result_type=type_)
+        tile = self.build.value(view)
+        if order == list(kept):
+            return tile
+        return self.build.value(TransposeOp.make(tile, [1, 0]))
 
     def assemble(
         self,

@@ -47,7 +47,7 @@ from pyptoc.dialects.npu_attrs import Unit
 from pyptoc.dialects.pypto.attrs import VecTileAttr
 from pyptoc.dialects.pypto.elementwise import BINARY_OPS, CastOp
 from pyptoc.dialects.pypto.reduce import SumOp
-from pyptoc.dialects.pypto.shape import AssembleOp, EmptyOp, FullOp
+from pyptoc.dialects.pypto.shape import AssembleOp, EmptyOp, ExpandOp, FullOp
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.groups import GROUP, UNIT, Domain, Group, domain_of
 from pyptoc.passes.nests import Nest
@@ -350,8 +350,10 @@ class Scope:
             self._store_assembled(op)
             return
         if isinstance(op, FullOp):
-            result = op.results[0]
-            self.define(result, self.tile_of(result))
+            self.define(op.results[0], self.tile_of(op.results[0]))
+            return
+        if isinstance(op, ExpandOp):
+            self._expand(op)
             return
         operands = [
             self.tile_of(v) if isinstance(v.type, TensorType) else v
@@ -368,6 +370,17 @@ class Scope:
         for old, new in zip(op.results, copy.results, strict=True):
             new.name_hint = old.name_hint
             self.define(old, new)
+
+    def _expand(self, op: ExpandOp) -> None:
+        """Repeat the dimensions of size 1 as far as the tile goes."""
+        type_ = self._tile_type(op.results[0])
+        source = self.task.shapes.dims(op.source)
+        sizes = self._sizes(type_)
+        for back in range(1, min(len(sizes), len(source)) + 1):
+            if not is_one(source, -back):
+                sizes[-back] = -1
+        tile = ExpandOp.make(self.tile_of(op.source), sizes, result_type=type_)
+        self.define(op.results[0], self.body.build.value(tile))
 
     def _tile_type(self, value: SSAValue) -> TensorType[Attribute]:
         return bounded_type(self.extents(value)[-2:], element_type(value))

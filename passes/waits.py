@@ -13,7 +13,7 @@ sequential loop a trip may depend on the trips before, in a parallel one it does
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -21,6 +21,7 @@ from xdsl.dialects import func, scf
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from pyptoc.dialects.expr import Expr
+from pyptoc.dialects.interval import Interval
 from pyptoc.dialects.npu import JoinOp, NoEventsOp, ReadOp, TasksOp
 from pyptoc.dialects.npu_attrs import ALL, EVENTS, OVERLAPS, Selector
 from pyptoc.passes.accesses import BoxAccess, accesses_of
@@ -95,7 +96,7 @@ class WaitDeriver:
             root = self.roots.root(access.buffer)
             for pending in state.get(root, ()):
                 if pending.writes or access.writes:
-                    for selector in self._selectors(access, pending, root):
+                    for selector in self._selectors(op, access, pending, root):
                         waits[pending.events, selector] = None
         declared = declare(op, mine, simplified(waits), self.dims)
         self.accesses[declared] = mine
@@ -107,20 +108,22 @@ class WaitDeriver:
         return declared.events
 
     def _selectors(
-        self, access: BoxAccess, pending: Pending, root: SSAValue
+        self, op: TasksOp, access: BoxAccess, pending: Pending, root: SSAValue
     ) -> Iterable[Selector]:
-        """The tasks of `pending` whose boxes meet `access`."""
+        """The tasks of `pending` whose boxes meet `access` of `op`."""
         if pending.tasks is None:
             yield OVERLAPS
             return
+        ranges = {**grid_ranges(op), **grid_ranges(pending.tasks)}
         for other in self.accesses[pending.tasks]:
             if self.roots.root(other.buffer) is not root:
                 continue
-            if other.writes or access.writes:
-                if other.buffer is access.buffer:
-                    yield selector_of(pending.tasks, other, access)
-                else:
-                    yield OVERLAPS
+            if not (other.writes or access.writes):
+                continue
+            if other.buffer is not access.buffer:
+                yield OVERLAPS
+            elif not are_apart(other, access, ranges):
+                yield selector_of(pending.tasks, other, access)
 
     def _read(self, op: ReadOp, state: State) -> None:
         root = self.roots.root(op.source)
@@ -210,6 +213,28 @@ def simplified(waits: Iterable[Wait]) -> tuple[list[SSAValue], list[Selector]]:
         values += [events] * len(chosen)
         selectors += chosen
     return values, selectors
+
+
+def grid_ranges(tasks: TasksOp) -> dict[Hashable, Interval]:
+    """Where the grid indices of `tasks` lie."""
+    return {
+        index: Interval(0, size - 1 if isinstance(size, int) else None)
+        for index, size in zip(tasks.grid_args, tasks.grid, strict=True)
+    }
+
+
+def are_apart(
+    one: BoxAccess, other: BoxAccess, ranges: Mapping[Hashable, Interval]
+) -> bool:
+    """Whether no task's `one` meets any task's `other`: columns side by side."""
+    for lo, size, lo2, size2 in zip(
+        one.lo, one.size, other.lo, other.size, strict=True
+    ):
+        for gap in (lo2 - lo - size, lo - lo2 - size2):
+            least = gap.interval(ranges).lo
+            if least is not None and least >= 0:
+                return True
+    return False
 
 
 def selector_of(tasks: TasksOp, theirs: BoxAccess, mine: BoxAccess) -> Selector:

@@ -3,19 +3,23 @@ Looking through views: which box of which tensor a value is.
 
     %x = pypto.view %a[%e, %r +: %m, :]    of %a : tensor<8x?x512xf16>
     %h = pypto.view %x[:, 256 +: 256]
-    ->  %h is %a at offsets [%e, %r, 256], its dimensions are dimensions 1 and 2 of %a
+    %t = pypto.transpose %h perm [1, 0]
+    ->  %h is %a at offsets [%e, %r, 256], its dimensions are dimensions 1 and 2 of %a;
+        of %t they are 2 and 1
 
-so that a task reads straight from %a, and no view survives the tile pass.
+so that a task reads straight from %a, and neither a view nor a transpose of a whole
+tensor survives the tile pass.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.ir import OpResult, SSAValue
+from xdsl.ir import SSAValue
 
 from pyptoc.dialects.expr import Expr
-from pyptoc.dialects.pypto.shape import ViewOp
+from pyptoc.dialects.pypto.shape import TransposeOp, ViewOp
+from pyptoc.dialects.subscripts import ints
 from pyptoc.passes.shapes import Dims, Shapes
 from pyptoc.passes.structured import tensor_rank
 
@@ -32,10 +36,18 @@ class Window:
 
 def window_of(value: SSAValue, shapes: Shapes) -> Window:
     """The box of the first tensor behind the views that make `value`."""
-    if not (isinstance(value, OpResult) and isinstance(value.op, ViewOp)):
-        rank = tensor_rank(value)
-        return Window(value, (Expr.const(0),) * rank, tuple(range(rank)))
-    view = value.op
+    op = value.owner
+    if isinstance(op, TransposeOp):
+        inner = window_of(op.source, shapes)
+        dims = tuple(inner.dims[axis] for axis in ints(op.perm))
+        return Window(inner.base, inner.offsets, dims)
+    if isinstance(op, ViewOp):
+        return _viewed(op, shapes)
+    rank = tensor_rank(value)
+    return Window(value, (Expr.const(0),) * rank, tuple(range(rank)))
+
+
+def _viewed(view: ViewOp, shapes: Shapes) -> Window:
     inner = window_of(view.source, shapes)
     offsets = list(inner.offsets)
     for axis, offset in enumerate(view.mixed_offsets):
