@@ -116,10 +116,7 @@ def parse_optional_value(parser: Parser) -> SSAValue | None:
 
 def parse_one_mixed(parser: Parser) -> Mixed:
     """`%m` (of type index) or `256`"""
-    value = subscripts.parse_mixed(located(parser))
-    if not isinstance(value, int) and has_error(value):
-        raise PoisonedError
-    return value
+    return subscripts.parse_mixed(located(parser))
 
 
 def parse_mixed(

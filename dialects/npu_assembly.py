@@ -24,7 +24,6 @@ from pyptoc.dialects.expr import Expr, ExprSyntaxError
 from pyptoc.dialects.literals import located
 from pyptoc.dialects.npu_attrs import (
     ALL,
-    EVENTS,
     OVERLAPS,
     Access,
     AccessAttr,
@@ -226,9 +225,6 @@ def check_selectors(
 ) -> None:
     if len(waits) != (0 if selectors is None else len(selectors)):
         raise VerifyException(f"{len(waits)} waits need as many selectors")
-    for wait in waits:
-        if wait.type != EVENTS:
-            raise VerifyException(f"waits for events, not {wait.type}")
     for selector in selectors or ():
         check_symbols(selector.data.symbols(), rank, scalars)
 

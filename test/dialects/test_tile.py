@@ -228,3 +228,9 @@ def test_load_infers_its_type():
 def test_memref_in_gm():
     assert isinstance(npu.gm_memref(f32, [4]), MemRefType)
     assert str(npu.gm_memref(f32, [4])) == 'memref<4xf32, "gm">'
+
+
+def test_each_wait_has_a_selector():
+    (e,) = values(npu.EVENTS)
+    with pytest.raises(ValueError, match="2 selectors for 1 waits"):
+        npu.LaunchOp.make("k", [1], [], waits=[e], selectors=[npu.ALL, npu.ALL])

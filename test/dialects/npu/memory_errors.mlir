@@ -1,6 +1,6 @@
 // RUN: not pyptoc %s --split-input-file --pipeline= 2>&1 | filecheck %s
 
-func.func private @memory(%a: memref<?x512xf32, "gm">, %b: memref<4x512xf32, "gm">, %g: memref<4xi64, "gm">, %h: memref<4xi64>, %n: index) {
+func.func private @memory(%a: memref<?x512xf32, "gm">, %b: memref<4x512xf32, "gm">, %g: memref<4xi64, "gm">, %h: memref<4xi64>, %n: index, %e: !npu.events) {
   // CHECK: :[[# @LINE + 1]]:3: error[PTO170]: npu.alloc: expected a memref in "gm", got memref<4xf32>
   %0 = npu.alloc[4] : memref<4xf32>
   // CHECK: npu.alloc: memref<?x4xf32, "gm"> takes 1 sizes
@@ -27,6 +27,10 @@ func.func private @memory(%a: memref<?x512xf32, "gm">, %b: memref<4x512xf32, "gm
   %11 = npu.read %h[0]
   // CHECK: npu.read: reads f32 as an index
   %12 = npu.read %a[0, 0] : index
+  // CHECK: npu.read: d0 is no grid index below d0 or scalar below s0
+  %14 = "npu.read"(%g, %e) <{static_offsets = array<i64: 0>, selectors = [#npu.select<[d0]>], operandSegmentSizes = array<i32: 1, 0, 1>}> : (memref<4xi64, "gm">, !npu.events) -> index
+  // CHECK: npu.read: operand 'waits' at position 1 does not verify: Expected attribute !npu.events but got index
+  %15 = "npu.read"(%g, %n) <{static_offsets = array<i64: 0>, selectors = [#npu.select<all>], operandSegmentSizes = array<i32: 1, 0, 1>}> : (memref<4xi64, "gm">, index) -> index
   // CHECK: npu.join: joins nothing: npu.no_events is the empty set
   %13 = "npu.join"() : () -> !npu.events
   func.return
@@ -51,4 +55,23 @@ func.func private @reshape(%a: memref<4xf32, "gm">) {
 // CHECK: :[[# @LINE + 2]]:{{[0-9]+}}: error[PTO100]: d0 is no grid index or scalar of this operation
 func.func private @wait(%a: memref<4xf32, "gm">, %e: !npu.events) {
   %0 = npu.read %a[0] after(%e[d0])
+}
+
+// -----
+
+// CHECK: :[[# @LINE + 2]]:{{[0-9]+}}: error[PTO100]: operand 0 has type memref<4xf32, "gm">, not memref<5xf32, "gm">
+func.func private @operand(%a: memref<4xf32, "gm">) {
+  %0 = npu.reshape %a[2, 2] : memref<5xf32, "gm"> -> memref<2x2xf32, "gm">
+}
+
+// -----
+
+// What comes from a rejected operation gives no further errors.
+func.func private @rejected(%a: memref<4xf32, "gm">, %n: index) {
+  // CHECK: :[[# @LINE + 1]]:8: error[PTO105]: there is no operation npu.unknown
+  %0 = npu.unknown %a
+  // CHECK-NOT: error
+  %1 = npu.read %0[0]
+  %2 = npu.alloc[%0] : memref<?xf32, "gm">
+  %3 = npu.join %2, %1
 }

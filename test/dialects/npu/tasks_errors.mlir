@@ -99,6 +99,8 @@ func.func private @boxes(%z0: tensor<4x512xf32>, %t: tensor<4x256xf32>, %h: tens
     %l3 = npu.load %a[%n, :] : tensor<511xf32>
     // CHECK: npu.load: the result is tensor<512xf32>, not tensor<512xbf16>
     %l4 = npu.load %a[%n, :] : tensor<512xbf16>
+    // CHECK: npu.load: has not as many sizes as offsets
+    %l6 = "npu.load"(%a) <{static_offsets = array<i64: 0, 0>, static_sizes = array<i64: 4>, dropped = array<i64>, operandSegmentSizes = array<i32: 1, 0, 0>}> : (memref<?x512xf32, "gm">) -> tensor<4xf32>
     // CHECK: npu.load: takes 2 offsets, got 1
     %l5 = npu.load %a[0] : tensor<f32>
   }
