@@ -98,15 +98,17 @@ class MemoryForm:
         self._block(self.function.body.block)
 
     def _resolve_dims(self) -> None:
-        """Sizes of views become sizes of what is behind them."""
+        """Sizes of views are computed from what they are made of."""
         for op in list(self.function.walk()):
-            if isinstance(op, scalars.DimOp) and is_pulled(op.source.owner):
-                size = self.shapes.dims(op.source)[op.axis.value.data]
-                build = Builder.before(op)
-                value = build.index(self.roots.concrete(size))
-                op.results[0].replace_all_uses_with(value)
-                op.detach()
-                op.erase()
+            if not isinstance(op, scalars.DimOp) or enclosing(op, TasksOp):
+                continue
+            if window_of(op.source, self.shapes).base is op.source:
+                continue
+            size = self.shapes.dims(op.source)[op.axis.value.data]
+            value = Builder.before(op).index(self.roots.concrete(size))
+            op.results[0].replace_all_uses_with(value)
+            op.detach()
+            op.erase()
 
     def _resolve_reads(self) -> None:
         """Reads through views become reads of the tensor behind them."""

@@ -153,9 +153,14 @@ def operand_obstacle(outer: scf.ForOp, group: Group) -> str | None:
                     return "a tensor of the body is no window of an outer one"
             elif defined_in(value, outer) and not is_offset(value, op):
                 return "a scalar operand is computed in the body"
-        for dim in iteration_dims(op, shapes):
-            if mentions(dim, outer) and static_bound(dim) is None:
+        dims = iteration_dims(op, shapes)
+        for axis, dim in enumerate(dims):
+            if not mentions(dim, outer):
+                continue
+            if static_bound(dim) is None:
                 return "a size depends on the index and has no static bound"
+            if axis < len(dims) - 2:  # a grid axis, which has no empty tiles
+                return "a leading size depends on the index"
     return None
 
 

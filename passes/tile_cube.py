@@ -81,6 +81,7 @@ class CubeTiler:
         op = self.group.ops[0]
         assert isinstance(op, MatmulOp | ScaledMmOp)
         self.op = op
+        self.nest.bind_single_trips(self.shapes)
         self.shape: MatmulShape = matmul_shape(op, self.shapes)
         tile = op.attributes[TILE]
         assert isinstance(tile, CubeTileAttr)

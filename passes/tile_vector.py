@@ -36,6 +36,7 @@ from xdsl.dialects.builtin import (
     FloatAttr,
     IntegerAttr,
     IntegerType,
+    Signedness,
     TensorType,
     f32,
     i64,
@@ -92,6 +93,7 @@ class VectorTiler:
     domain: Domain = field(init=False)
 
     def __post_init__(self) -> None:
+        self.nest.bind_single_trips(self.shapes)
         self._find_domain()
         tile = self.group.ops[0].attributes[TILE]
         assert isinstance(tile, VecTileAttr)
@@ -421,6 +423,8 @@ def identity(monoid: Monoid, element: Attribute) -> Attribute:
     if not isinstance(element, IntegerType):
         assert isinstance(element, AnyFloat)
         return FloatAttr(float(monoid.identity), element)
-    low, high = -(2 ** (element.width.data - 1)), 2 ** (element.width.data - 1) - 1
+    is_unsigned = element.signedness.data is Signedness.UNSIGNED
+    bits = element.width.data if is_unsigned else element.width.data - 1
+    low, high = 0 if is_unsigned else -(2**bits), 2**bits - 1
     value = max(low, min(high, monoid.identity))
     return IntegerAttr(int(value), element)

@@ -64,6 +64,8 @@ class VectorChooser:
         columns = MAX_COLUMNS
         if given:
             *outer, columns = given
+            if has_scan(self.group.ops):  # it needs whole rows, whatever was given
+                columns = max(columns, total or 0)
             rows = min(rows, outer[-1] if outer else 1)
         rows = self._clamp_rows(rows)
         if total is not None and (not given or total <= columns):

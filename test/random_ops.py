@@ -362,9 +362,9 @@ def cumsum(w: Writer) -> None:
         value = w.define(f"pypto.clip %{value.name}, -3, 5", value)
     exact = value.exact and (
         not value.is_float
-        or value.element == "f32"
+        or (value.element == "f32"
         and value.grain is not None
-        and sum_is_exact(value, count, value.grain, value.bound)
+        and sum_is_exact(value, count, value.grain, value.bound))
     )
     text = (
         f"pypto.cumsum %{value.name} axis {w.random.choice([-1, len(value.dims) - 1])}"
@@ -530,7 +530,11 @@ def matmul(w: Writer) -> None:
         if value.grain is not None and other.grain is not None:
             grain = value.grain * other.grain
         exact = exact and grain is not None and bound < MANTISSA * grain
-    tile = cube_tile(w, split=w.chance(0.4)) if w.tiles and w.chance(0.4) else ""
+    tile = (
+        cube_tile(w, split=not to and w.chance(0.4))
+        if w.tiles and w.chance(0.4)
+        else ""
+    )
     attributes = ", ".join(part for part in (flags, tile) if part)
     text = f"pypto.matmul %{value.name}, %{other.name}{to}"
     text += f" {{{attributes}}}" if attributes else ""

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from happens_before import problems_of
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 from random_kernels import cube_modules, entry, vector_modules
 from xdsl.dialects.builtin import ModuleOp
@@ -186,6 +186,28 @@ def test_without_a_flag_a_hazard_is_found_or_nothing_changes(
         assert_same_in_any_order(module, machine)
 
 
+MEMORY = 'memref<64x16xf32, "gm">'
+INNER_LOOP_MAY_NOT_RUN = f"""
+npu.kernel @k (%i) (%x: {MEMORY}, %n: index, %m: index) on vector {{
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %a = tile.alloc : !tile.buf<4x16xf32, ub>
+  %b = tile.alloc : !tile.buf<4x16xf32, ub>
+  scf.for %k = %c0 to %n step %c1 {{
+    tile.load %x[0, 0] [4, 16] into %a
+    scf.for %j = %c0 to %m step %c1 {{
+      tile.add %a, %a into %b [4, 16]
+      tile.load %x[0, 0] [4, 16] into %b
+    }}
+  }}
+  tile.load %x[0, 0] [4, 16] into %a
+  tile.add %a, %a into %a [4, 16]
+}}
+"""
+"""What the inner loop gives back says nothing of a trip in which it did not run."""
+
+
+@example(INNER_LOOP_MAY_NOT_RUN, None, 8)
 @SLOW
 @given(
     vector_modules(), st.sampled_from([None, 512, 1024, 2048]), st.sampled_from([8, 3])
