@@ -163,7 +163,8 @@ class Grouping:
             return True
         box = tuple(map(self.shapes.mixed, op.mixed_offsets))
         return any(
-            root_of(value) is root and not self._is_box(value, box, op.source)
+            root_of(value) is root
+            and (unit_of(member) == "cube" or not self._is_box(value, box, op.source))
             for member in members
             for value in tensor_operands(member)
         )

@@ -8,7 +8,8 @@ tiled loop is shorter than the others (`Dim.varies`).
 from __future__ import annotations
 
 import numpy as np
-from random_ops import VECTOR_STEPS, Step, matmul, pick, reduce, sum_is_exact
+from random_ops import VECTOR_STEPS, Step, pick, reduce, sum_is_exact
+from random_shapes import matmul
 from random_writer import FLOATS, INTEGERS, Dim, Dims, Value, Writer, type_text
 
 NUMBERS = (*FLOATS, *INTEGERS)
@@ -142,8 +143,10 @@ def fold_columns(w: Writer) -> None:
     body.emit(f"pypto.yield %{index}r")
     exact = source.exact and (
         name == "amax"
-        or (source.grain is not None
-        and sum_is_exact(source, last.size, source.grain, source.bound))
+        or (
+            source.grain is not None
+            and sum_is_exact(source, last.size, source.grain, source.bound)
+        )
     )
     bound = source.bound * last.size if name == "sum" else max(source.bound, 3.0)
     grain = None if source.grain is None else min(source.grain, 1.0)

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from random_loops import LOOP_STEPS
-from random_ops import SHAPE_STEPS, VECTOR_STEPS, Step, matmul
+from random_ops import VECTOR_STEPS, Step
+from random_shapes import SHAPE_STEPS, matmul
 from random_writer import FLOATS, INTEGERS, Dim, Program, Value, Writer, random_dims
 
 import pyptoc

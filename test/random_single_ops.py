@@ -15,7 +15,8 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 from operators import goldens
-from random_ops import CASTS, cube_tile
+from random_ops import CASTS
+from random_shapes import cube_tile
 from random_writer import (
     DTYPES,
     FLOATS,
@@ -85,7 +86,8 @@ def matmul(random: Random) -> Program:
         to = f" to {result}"
     flags = [flag for flag, on in (("a_trans", a_trans), ("b_trans", b_trans)) if on]
     if random.random() < 0.5:
-        flags.append(cube_tile(Writer(random), split=not to and random.random() < 0.7))
+        split = not to and random.random() < 0.7
+        flags.append(cube_tile(Writer(random), split, wide=a_trans))
     attributes = f" {{{', '.join(flags)}}}" if flags else ""
     left = uniform(random, sizes_of(a), element)
     right = uniform(random, sizes_of(b), element)
