@@ -77,9 +77,7 @@ def split_mixed(values: Iterable[Mixed]) -> tuple[list[SSAValue], IntArray]:
 
 def join_mixed(static: IntArray, operands: Sequence[SSAValue]) -> list[Mixed]:
     """The inverse of `split_mixed`."""
-    dynamic = iter(operands)
-    values = unpack(static.data.data)
-    return [next(dynamic) if v == DYNAMIC else v for v in values]
+    return subscripts.join_mixed(unpack(static.data.data), operands)
 
 
 @lru_cache(maxsize=4096)
@@ -90,8 +88,7 @@ def unpack(data: bytes) -> tuple[int, ...]:
 
 def mixed_sizes(shape: Sequence[int], operands: Sequence[SSAValue]) -> list[Mixed]:
     """The sizes of a shaped type, whose `?` are given by `operands` in order."""
-    dynamic = iter(operands)
-    return [next(dynamic) if v == DYNAMIC else v for v in shape]
+    return subscripts.join_mixed(shape, operands)
 
 
 def count_dynamic(static: Iterable[int]) -> int:

@@ -234,7 +234,7 @@ class KernelOp(IRDLOperation):
     def verify_(self) -> None:
         rank = self.grid_rank
         types = [argument.type for argument in self.body.block.args]
-        if types[:rank] != [INDEX] * rank:
+        if rank < 0 or len(types) < rank or set(types[:rank]) - {INDEX}:
             raise VerifyException(f"a grid of rank {rank} has as many index arguments")
         buffers = [argument.type for argument in self.buffer_args]
         scalars = types[rank + len(buffers) :]

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.lexer import Span
 from xdsl.utils.mlir_lexer import MLIRTokenKind
 
@@ -27,6 +28,7 @@ from pyptoc.dialects.parsing import LocParser, has_error
 
 DYNAMIC = -(2**63)
 """In a static array: the next SSA operand stands here."""
+TOO_FEW = "there are fewer operands than places for them"
 WHOLE = -1
 """In `static_sizes`: the whole dimension, `:`."""
 
@@ -51,7 +53,10 @@ def split_mixed(values: Iterable[Mixed]) -> tuple[list[int], list[SSAValue]]:
 def join_mixed(static: Iterable[int], dynamic: Iterable[SSAValue]) -> list[Mixed]:
     """A mixed list from a static array and the SSA operands."""
     rest = iter(dynamic)
-    return [next(rest) if value == DYNAMIC else value for value in static]
+    try:
+        return [next(rest) if value == DYNAMIC else value for value in static]
+    except StopIteration:
+        raise VerifyException(TOO_FEW) from None
 
 
 def mixed_from(value: Any) -> Mixed:

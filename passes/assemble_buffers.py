@@ -65,11 +65,20 @@ class AssembleBuffersPass(PyptocPass):
 
     def run(self, ctx: PyptocContext, module: ModuleOp) -> None:
         for function in list(module.walk()):
-            if isinstance(function, func.FuncOp):
+            if isinstance(function, func.FuncOp) and not _in_memory(function):
                 MemoryForm(function).run()
                 erase_dead(function)
                 WaitDeriver(function, Shapes(), Roots(function)).run()
                 erase_dead(function)
+
+
+def _in_memory(function: func.FuncOp) -> bool:
+    """Whether the pass has been here."""
+    type_ = function.function_type
+    return any(
+        isinstance(each, MemRefType)
+        for each in (*type_.inputs.data, *type_.outputs.data)
+    ) or any(isinstance(op, AllocOp) for op in function.walk())
 
 
 def memory_type(type_: Attribute) -> Attribute:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NoReturn
 
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp, StringAttr
@@ -25,6 +25,7 @@ from xdsl.ir import SSAValue
 from xdsl.rewriter import InsertPoint
 
 from pyptoc.dialects.context import PyptocContext
+from pyptoc.dialects.diagnostics import error
 from pyptoc.dialects.npu import KernelOp, LaunchOp, TasksOp
 from pyptoc.dialects.npu_attrs import Unit
 from pyptoc.passes.accesses import is_inside
@@ -51,11 +52,24 @@ class LowerToTilePass(PyptocPass):
                 continue
             for tasks in list(function.walk()):
                 if isinstance(tasks, TasksOp):
+                    if not tasks.is_memory_form:
+                        _refuse(tasks)
                     kernel = outline(tasks, f"{kernel_name(tasks)}_{number}")
                     module.body.block.insert_op_before(kernel, function)
                     lower(kernel)
                     number += 1
             erase_dead(function)
+
+
+def _refuse(tasks: TasksOp) -> NoReturn:
+    error(
+        tasks,
+        "PTO504",
+        "these tasks are on tensors, not on memory",
+        length=len(tasks.name),
+        rule="lower-to-tile goes on from what assemble-buffers leaves",
+        help="--pipeline=..,assemble-buffers,lower-to-tile",
+    )
 
 
 def kernel_name(tasks: TasksOp) -> str:

@@ -37,13 +37,16 @@ from pyptoc.dialects.pypto.scalars import AssertOp
 from pyptoc.dialects.pypto.shape import AssembleOp, FullOp
 from pyptoc.passes.base import PyptocPass
 from pyptoc.passes.cleanup import erase_dead
-from pyptoc.passes.groups import Group, domain_of
+from pyptoc.passes.groups import Group, domain_of, has_scan
 from pyptoc.passes.matmul_shape import matmul_shape
 from pyptoc.passes.ownership import Ownership, root_of
 from pyptoc.passes.shapes import Dims, Shapes
 from pyptoc.passes.structured import tensor_operands, unit_of
 from pyptoc.passes.tile_settings import nearest_tile
 from pyptoc.passes.windows import window_of
+
+SCAN_COLUMNS = 1024
+"""Rows up to this length are scanned together with what is made of them."""
 
 
 @dataclass(frozen=True)
@@ -141,11 +144,18 @@ class Grouping:
             return None
         if any(self._is_overwritten(member, ops) for member in ops):
             return None
-        if unit == "vector" and domain_of(ops, self.shapes) is None:
+        if unit == "vector" and not self._fits_together(ops):
             return None
         if unit == "cube" and len(ops) > 2:
             return None
         return Group(0, unit, ops) if self._is_convex(members) else None
+
+    def _fits_together(self, ops: Sequence[Operation]) -> bool:
+        """Whether vector ops have one domain; a scan keeps its rows whole in UB."""
+        domain = domain_of(ops, self.shapes)
+        if domain is None or not has_scan(ops):
+            return domain is not None
+        return domain.columns.is_const and domain.columns.value <= SCAN_COLUMNS
 
     def _reads_stored(self, op: Operation, members: set[Operation]) -> bool:
         """Whether `op` uses a whole tensor that a task of the group stores a box of."""

@@ -67,7 +67,9 @@ class SplitKPass(PyptocPass):
                 continue
             roots = Roots(function)
             for tasks in list(function.walk()):
-                if isinstance(tasks, TasksOp) and tasks.unit.data == Unit.CUBE:
+                if not isinstance(tasks, TasksOp) or tasks.is_memory_form:
+                    continue
+                if tasks.unit.data == Unit.CUBE:
                     factor = self.factor or factor_of(tasks)
                     if factor > 1:
                         SplitK(ctx, tasks, factor, roots).run()

@@ -21,6 +21,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Block
 
 from pyptoc.dialects.context import PyptocContext
+from pyptoc.dialects.diagnostics import error
 from pyptoc.passes.base import PyptocPass
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.cleanup import erase_dead
@@ -30,6 +31,7 @@ from pyptoc.passes.partition import blocks_of
 from pyptoc.passes.shapes import Shapes
 from pyptoc.passes.task_builder import Roots
 from pyptoc.passes.tile_cube import CubeTiler
+from pyptoc.passes.tile_settings import TILE
 from pyptoc.passes.tile_vector import VectorTiler
 
 
@@ -79,6 +81,16 @@ def tile_group(
     group: Group, shapes: Shapes, roots: Roots, build: Builder, nest: Nest
 ) -> None:
     """Emit the tasks of `group`."""
+    op = group.ops[0]
+    if TILE not in op.attributes:
+        error(
+            op,
+            "PTO504",
+            f"'{op.name}' has no tile yet",
+            length=len(op.name),
+            rule="tile goes on from what infer-tiles has decided",
+            help="--pipeline=..,partition,infer-tiles,form-tasks,tile",
+        )
     tiler = CubeTiler if group.unit == "cube" else VectorTiler
     frame = tiler(group, shapes, roots, build, nest).run()
     frame.op.attributes["tag"] = StringAttr(group.tag)

@@ -3,8 +3,8 @@
 
 A pass must keep every bit of every result of the run before it. One that declares
 `reorders_float_sums` may change floats: its results are held against those of the
-source, floats within a tenth of the result's tolerance, integers within the tolerance
-and 99 % of them equal.
+source, floats within a tenth of the result's tolerance and what another order of f32
+sums may change, integers within the tolerance and 99 % of them equal.
 """
 
 from __future__ import annotations
@@ -25,6 +25,13 @@ if TYPE_CHECKING:
 
 INTEGERS_EQUAL = 0.99
 """The share of integers that a pass which reorders sums must leave as they are."""
+
+
+SUM_NOISE = 2.0**-20
+"""What another order of a sum may change, as a share of the greatest sum: 8 f32 ulps.
+
+Measured on products with K from 640 to 7168: up to a third of it.
+"""
 
 
 @dataclass
@@ -90,22 +97,38 @@ class CheckEach(Watcher):
         found: list[Diagnostic] = []
         for result in self.results:
             floats = is_float(storage_dtype(result.element_type))
-            given = result.tolerance
             if floats:
-                tenth = replace(given, atol=given.atol / 10, rtol=given.rtol / 10)
-                result = replace(result, tolerance=tenth)
+                result = _with_noise(result, self.source[result.name])
             row = compare(result, now[result.name], self.source[result.name])
             if row.passed and (floats or row.equal >= INTEGERS_EQUAL):
                 continue
             text = _difference(result.name, row.worst, row.equal)
             rule = (
-                f"a tenth of the result's tolerance: {row.tolerance}"
+                f"a tenth of the result's tolerance, and rounding: {row.tolerance}"
                 if floats
                 else f"{row.tolerance}, and {100 * INTEGERS_EQUAL:g} % equal"
             )
             found.append(_changed(each, text, rule))
         if found:
             raise CompileError(found)
+
+
+def _with_noise(result: Result, expected: Any) -> Result:
+    """The result with a tenth of its tolerance, and what rounding may change."""
+    import ml_dtypes
+    import numpy as np
+
+    from pyptoc.runtime.numerics import storage_dtype
+
+    finite = np.abs(np.asarray(expected, np.float32))
+    greatest = float(np.max(finite, initial=0.0, where=np.isfinite(finite)))
+    # A sum that moved a little may be rounded to the next value of a narrow type.
+    ulp = float(ml_dtypes.finfo(storage_dtype(result.element_type)).eps)
+    given = result.tolerance
+    loose = replace(
+        given, atol=given.atol / 10 + SUM_NOISE * greatest, rtol=given.rtol / 10 + ulp
+    )
+    return replace(result, tolerance=loose)
 
 
 def _difference(name: str, worst: str, equal: float) -> str:

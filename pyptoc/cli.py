@@ -9,6 +9,7 @@ an option needs them: `pyptoc --version` answers at once.
 from __future__ import annotations
 
 import gc
+import os
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
@@ -61,6 +62,9 @@ def _internal_error(problem: Exception, options: Options) -> int:
 
 def console_main() -> NoReturn:
     """The entry point of the installed command."""
+    # Of a stream that the caller has closed Python makes None.
+    sys.stdout = sys.stdout or open(os.devnull, "w")
+    sys.stderr = sys.stderr or open(os.devnull, "w")
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]

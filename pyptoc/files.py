@@ -31,6 +31,8 @@ def read_source(name: str) -> tuple[str, str]:
     """The file name for locations and the text of an input; `-` is standard input."""
     try:
         if name == "-":
+            if sys.stdin is None:  # pyright: ignore[reportUnnecessaryComparison]
+                raise FileError(f"cannot read {STDIN}: it is closed")
             shown, data = STDIN, sys.stdin.buffer.read()
         else:
             shown, data = name, Path(name).read_bytes()

@@ -207,4 +207,9 @@ def first_pass_for(module: ModuleOp) -> str | None:
         memory_form |= op.name == "npu.tasks" and not any(
             str(result.type).startswith("tensor") for result in op.results
         )
+        # Without tasks or kernels the buffers tell.
+        memory_form |= op.name == "npu.alloc"
+        memory_form |= op.name == "func.func" and "memref<" in str(
+            op.properties["function_type"]
+        )
     return "lower-to-tile" if memory_form else DEFAULT_PIPELINE[0]

@@ -2,9 +2,10 @@
 Random programs of many ops, and what is asked of each of them.
 
 `chains` are straight lines of vector ops on one domain, `mixtures` put matmuls among
-them, `loops` have control flow. `check` compiles a program, runs it in program order
-and with its pipes as far apart as the flags allow, and holds the results against the
-reference interpreter on the source, and against a golden where the program has one.
+them, `loops` have control flow, `updates` replace parts of tensors, in `nothing` sizes
+are 0. `check` compiles a program, runs it in program order and with its pipes as far
+apart as the flags allow, and holds the results against the reference interpreter on the
+source, and against a golden where the program has one.
 """
 
 from __future__ import annotations
@@ -15,9 +16,24 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from random_loops import LOOP_STEPS
-from random_ops import VECTOR_STEPS, Step
-from random_shapes import SHAPE_STEPS, matmul
+from random_loops import LOOP_STEPS, forall, repeat
+from random_ops import (
+    VECTOR_STEPS,
+    Step,
+    binary,
+    clone,
+    reduce,
+    unary,
+    with_literal,
+)
+from random_shapes import (
+    SHAPE_STEPS,
+    assemble,
+    matmul,
+    read_view,
+    reshape,
+    view,
+)
 from random_writer import FLOATS, INTEGERS, Dim, Program, Value, Writer, random_dims
 
 import pyptoc
@@ -131,6 +147,19 @@ def loops(random: Random) -> Program:
     return w.program(results(w))
 
 
+def updates(random: Random) -> Program:
+    """Values of which parts are replaced while views of the old ones are still read."""
+    rank = random.randint(1, 3)
+    w = started(random, rank, LARGEST[rank] // 5, *FLOATS, "i32")
+    w.tiles = True
+    steps: list[Step] = [assemble] * 5 + [view, view, read_view, reshape, clone, repeat]
+    steps += [unary, binary, with_literal, with_literal, reduce, forall]
+    with_literal(w)
+    for _ in range(random.randint(3, 10)):
+        random.choice(steps)(w)
+    return w.program(results(w))
+
+
 def nothing(random: Random) -> Program:
     """Ops on tensors of which a dimension is 0."""
     rank = random.randint(1, 3)
@@ -149,5 +178,6 @@ FAMILIES: dict[str, Callable[[Random], Program]] = {
     "chains": chains,
     "mixtures": mixtures,
     "loops": loops,
+    "updates": updates,
     "nothing": nothing,
 }

@@ -14,12 +14,14 @@ from xdsl.dialects.builtin import (
     UnitAttr,
 )
 from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.lexer import Span
 
 from pyptoc.dialects.diagnostics import Note, error
 from pyptoc.dialects.literals import Number, format_float, format_literal, ints
 from pyptoc.dialects.parsing import LocParser
 from pyptoc.dialects.pypto.infer import Site, Tensor, want_tensor
+from pyptoc.dialects.subscripts import TOO_FEW
 
 Written = SSAValue | Attribute | Number
 
@@ -204,4 +206,7 @@ def merge_literals(
         return tuple(values)
     rest = iter(values)
     items = cast("tuple[Attribute, ...]", literals.data)
-    return tuple(next(rest) if isinstance(i, UnitAttr) else i for i in items)
+    try:
+        return tuple([next(rest) if isinstance(i, UnitAttr) else i for i in items])
+    except StopIteration:
+        raise VerifyException(TOO_FEW) from None

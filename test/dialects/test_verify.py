@@ -302,3 +302,53 @@ def test_slots_that_differ_are_different_flags():
         "  tile.wait_flag [v -> mte2, %t]\n}"
     )
     assert any("a body of scf.for gives" in found for found in findings(module))
+
+
+# Generic forms -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "op",
+    [
+        '"pypto.full"() <{value = 0.0 : f32, static_sizes = array<i64: '
+        "-9223372036854775808>}> : () -> tensor<?xf32>",
+        '"pypto.reshape"(%x) <{static_sizes = array<i64: -9223372036854775808>}> '
+        ": (tensor<4xf32>) -> tensor<?xf32>",
+        '"pypto.add"(%x) <{literals = [unit, unit]}> : (tensor<4xf32>) -> '
+        "tensor<4xf32>",
+    ],
+)
+def test_fewer_operands_than_places(op: str):
+    text = f"func.func @f(%x: tensor<4xf32>) {{\n  %y = {op}\n  func.return\n}}\n"
+    with pytest.raises(CompileError) as failure:
+        verify_module(parse(text))
+    (found,) = failure.value.diagnostics
+    assert found.code == "PTO170"
+    assert "fewer operands than places" in found.message
+
+
+def test_a_rank_beyond_all_memory():
+    text = (
+        '"npu.kernel"() <{sym_name = "k", rank = 9223372036854775807 : i64, '
+        "unit = #npu<unit cube>}> ({\n^bb0(%i: index):\n}) : () -> ()\n"
+    )
+    (found,) = findings(parse(text))
+    assert "a grid of rank 9223372036854775807" in found
+
+
+def test_complaints_of_xdsl_s_own_operations():
+    text = """\
+func.func @f(%n: index) {
+  %w = scf.while (%k = %n) : (index) -> bf16 {
+    %go = pypto.index %k > 31
+    scf.condition(%go) %k : index
+  } do {
+  ^bb0(%k: index):
+    scf.yield %k : index
+  }
+  func.return
+}
+"""
+    assert any(
+        "PTO170: scf.while: Block arg" in found for found in findings(parse(text))
+    )

@@ -12,6 +12,7 @@ from inprocess import call
 from xdsl.dialects.builtin import StringAttr
 
 from pyptoc.dialects.diagnostics import CompileError, error
+from pyptoc.passes import DEFAULT_PIPELINE
 from pyptoc.passes.base import PyptocPass
 from pyptoc.pipeline import default_pipeline, parse_pipeline, print_pipeline
 
@@ -344,6 +345,56 @@ class TestFailures:
             compiled(f"--pipeline={pipeline}")
         compiled("--pipeline=", text="func.func @f(%x")
         assert compiled("--pipeline=test-mark") == before
+
+
+MATMUL = """\
+func.func @f(%x: tensor<?x640xf16>, %w: tensor<640x64xf16>) -> tensor<?x64xf32> {
+  %y = pypto.matmul %x, %w {tile = #pypto.cube<m = [16, 16], k = [64, 64], n = [64, 64],
+    split_k = 2>}
+  func.return %y : tensor<?x64xf32>
+}
+"""
+SCALARS = """\
+func.func @f(%x: tensor<?x64xf32>) -> index {
+  %m = pypto.dim %x, 0
+  func.return %m : index
+}
+"""
+
+
+class TestOrder:
+    """Passes at the wrong place: an error that says so, or nothing is done."""
+
+    @pytest.mark.parametrize(
+        ("without", "expected"),
+        [
+            ("infer-tiles", "2:3: error[PTO504]: 'pypto.matmul' has no tile yet"),
+            ("assemble-buffers", "error[PTO504]: these tasks are on tensors"),
+        ],
+    )
+    def test_one_is_missing(self, without: str, expected: str) -> None:
+        names = [name for name in DEFAULT_PIPELINE if name != without]
+        code, _, err = compiled(f"--pipeline={','.join(names)}", text=MATMUL)
+        assert code == 1
+        assert expected in err
+
+    @pytest.mark.parametrize("text", [MATMUL, SCALARS])
+    @pytest.mark.parametrize("name", DEFAULT_PIPELINE)
+    def test_one_comes_late(self, name: str, text: str) -> None:
+        names = [*DEFAULT_PIPELINE, name]
+        done = compiled(text=text)
+        assert compiled(f"--pipeline={','.join(names)}", text=text) == done
+
+    @pytest.mark.parametrize("text", [MATMUL, SCALARS])
+    def test_a_program_is_complete(self, text: str) -> None:
+        done = compiled(text=text)
+        assert compiled(text=done[1]) == done
+
+    @pytest.mark.parametrize("late", ["split-k", "assemble-buffers"])
+    def test_no_work_is_left(self, late: str) -> None:
+        names = [name for name in DEFAULT_PIPELINE if name != "split-k"]
+        names.insert(names.index("lower-to-tile") + (late != "split-k"), late)
+        assert compiled(f"--pipeline={','.join(names)}", text=MATMUL)[0] == 0
 
 
 class TestSplit:

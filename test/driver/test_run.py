@@ -266,6 +266,17 @@ class TestCheckEach:
         assert "pass 'test-sums' changes result 'y'" in err
         assert "a tenth of the result's tolerance" in err
 
+    @pytest.mark.parametrize("element", ["f32", "f16", "bf16"])
+    def test_other_sums_of_long_rows(self, element: str) -> None:
+        text = (
+            "func.func @f(%x: tensor<32x2048xf16>, %w: tensor<2048x64xf16>)\n"
+            f"    -> tensor<32x64x{element}> {{\n"
+            f"  %y = pypto.matmul %x, %w to {element}\n"
+            f"  func.return %y : tensor<32x64x{element}>\n}}\n"
+        )
+        code, _, err = call("-", "--check-each", "--random-inputs=1", stdin=text)
+        assert (code, "every result as in the source" in err) == (0, True)
+
     def test_integers_may_seldom_differ(self) -> None:
         # Within the tolerance, but in more than one element of a hundred.
         text = SCALE.replace('"q"', '"q", pypto.tol = #pypto.tol<atol = 1.0>')

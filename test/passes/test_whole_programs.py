@@ -151,6 +151,25 @@ OTHERS: dict[str, tuple[str, dict[str, tuple[int, ...]]]] = {
         ),
         {"x": (15, 40)},
     ),
+    "running sums of what long rows sum to": (
+        body(
+            '%x: tensor<9x?xi32> {pypto.dims = ["N"]}',
+            "tensor<9x1xi32>",
+            "  %y = pypto.clip %x, -3, 5\n  %s = pypto.sum %y axis -1 {keepdim}\n"
+            "  %r = pypto.cumsum %s axis -1",
+        ),
+        {"x": (9, 40)},
+    ),
+    "running sums beside ops on long rows": (
+        body(
+            "%x: tensor<9x20000xi32>",
+            "tensor<9x20000xi32>",
+            "  %y = pypto.clip %x, -3, 5\n  %z = pypto.mul %y, 2\n"
+            "  %s = pypto.cumsum %z axis -1\n  %t = pypto.add %s, %y\n"
+            "  %r = pypto.sub %t, %z",
+        ),
+        {"x": (9, 20000)},
+    ),
     "a batch of nothing": (
         body(
             '%a: tensor<4x?x?xf32> {pypto.dims = ["M", "K"]}, '
