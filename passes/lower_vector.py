@@ -16,11 +16,12 @@ yielded value; where that op cannot write there, a copy at the end of the trip d
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import TensorType
+from xdsl.dialects.builtin import IntegerAttr, IntegerType, TensorType
 from xdsl.ir import (
     Attribute,
     Block,
@@ -33,6 +34,7 @@ from xdsl.ir import (
 
 from pyptoc.dialects.npu import LoadOp, StoreOp
 from pyptoc.dialects.pypto.base import LiteralOp
+from pyptoc.dialects.pypto.composite import MaskCausalOp
 from pyptoc.dialects.pypto.elementwise import CastOp
 from pyptoc.dialects.pypto.reduce import (
     AmaxOp,
@@ -42,7 +44,13 @@ from pyptoc.dialects.pypto.reduce import (
     ReductionOp,
     SumOp,
 )
-from pyptoc.dialects.pypto.shape import CloneOp, ExpandOp, FullOp, TransposeOp
+from pyptoc.dialects.pypto.shape import (
+    ArangeOp,
+    CloneOp,
+    ExpandOp,
+    FullOp,
+    TransposeOp,
+)
 from pyptoc.dialects.subscripts import Mixed
 from pyptoc.dialects.tile_vector import VECTOR_FAMILIES, Form, vector_op
 from pyptoc.passes.builder import Builder
@@ -91,6 +99,12 @@ class VectorBody(KernelBody):
                 self._fold(op)
             case LiteralOp():
                 self._elementwise(op)
+            case ArangeOp():
+                self._arange(op)
+            case MaskCausalOp():
+                dest = self._result(op, self._extents(op.results[0], op.source))
+                inputs = [self.tiles[op.source].buffer, op.offset]
+                self._emit(op, "mask_causal", inputs, dest)
             case ExpandOp():
                 self._expand(op)
             case _:
@@ -127,6 +141,15 @@ class VectorBody(KernelBody):
         rows, columns = [1] * (2 - len(sizes)) + sizes
         dest = self._result(op, (rows, columns))
         self._emit(op, "fill", [op.value], dest)
+
+    def _arange(self, op: ArangeOp) -> None:
+        sizes = list(op.mixed_sizes)
+        rows, columns = [1] * (2 - len(sizes)) + sizes
+        dest = self._result(op, (rows, columns))
+        element = element_type(op.results[0])
+        assert isinstance(element, IntegerType)
+        zero = IntegerAttr(0, element)
+        self._emit(op, "arange", [zero], dest)
 
     def _cast(self, op: CastOp) -> None:
         dest = self._result(op, self._extents(op.results[0], op.source))
@@ -190,7 +213,7 @@ class VectorBody(KernelBody):
         self,
         op: Operation,
         name: str,
-        inputs: list[SSAValue | tuple[SSAValue, Form] | Attribute],
+        inputs: Sequence[SSAValue | tuple[SSAValue, Form] | Attribute],
         dest: Tile,
         **options: Attribute,
     ) -> None:

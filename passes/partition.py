@@ -34,14 +34,14 @@ from pyptoc.dialects.context import PyptocContext
 from pyptoc.dialects.pypto.attrs import CubeTileAttr
 from pyptoc.dialects.pypto.matmul import MatmulOp, ScaledMmOp
 from pyptoc.dialects.pypto.scalars import AssertOp
-from pyptoc.dialects.pypto.shape import AssembleOp, FullOp
+from pyptoc.dialects.pypto.shape import AssembleOp
 from pyptoc.passes.base import PyptocPass
 from pyptoc.passes.cleanup import erase_dead
 from pyptoc.passes.groups import Group, domain_of
 from pyptoc.passes.matmul_shape import matmul_shape
 from pyptoc.passes.ownership import Ownership
 from pyptoc.passes.shapes import Shapes
-from pyptoc.passes.structured import unit_of
+from pyptoc.passes.structured import LEAVES, unit_of
 from pyptoc.passes.tile_settings import nearest_tile
 
 
@@ -249,8 +249,8 @@ def has_effect(op: Operation) -> bool:
 
 
 def is_free_leaf(op: Operation) -> bool:
-    """A `full` that only vector ops read: each of them makes its own tile of it."""
-    return isinstance(op, FullOp) and all(
+    """A leaf that only vector ops read: each of them makes its own tile of it."""
+    return isinstance(op, LEAVES) and all(
         unit_of(use.operation) == "vector" and not is_destination(use)
         for use in op.results[0].uses
     )

@@ -36,12 +36,13 @@ from pyptoc.dialects.expr_core import Call
 from pyptoc.dialects.npu import AllocOp, LoadOp, TasksOp
 from pyptoc.dialects.npu import ReshapeOp as MemoryReshapeOp
 from pyptoc.dialects.pypto.base import LiteralOp
-from pyptoc.dialects.pypto.composite import SoftmaxOp
+from pyptoc.dialects.pypto.composite import MaskCausalOp, SoftmaxOp
 from pyptoc.dialects.pypto.elementwise import CastOp
 from pyptoc.dialects.pypto.matmul import MatmulOp, MmaOp, ScaledMmOp
 from pyptoc.dialects.pypto.reduce import REDUCTION_OPS, CumsumOp, ReductionOp
 from pyptoc.dialects.pypto.scalars import DimOp, IndexOp
 from pyptoc.dialects.pypto.shape import (
+    ArangeOp,
     AssembleOp,
     CloneOp,
     ConcatOp,
@@ -249,7 +250,7 @@ def _subscripted(shapes: Shapes, op: ViewOp | LoadOp) -> Dims:
     return tuple(size for axis, size in enumerate(sizes) if axis not in dropped)
 
 
-def _sized(shapes: Shapes, op: EmptyOp | FullOp | AllocOp) -> Dims:
+def _sized(shapes: Shapes, op: EmptyOp | FullOp | ArangeOp | AllocOp) -> Dims:
     return tuple(shapes.mixed(size) for size in op.mixed_sizes)
 
 
@@ -311,7 +312,7 @@ def _joined(shapes: Shapes, op: ConcatOp) -> Dims:
     return (*first[:axis], total, *first[axis + 1 :])
 
 
-_ELEMENTWISE = (LiteralOp, CastOp, CloneOp, CumsumOp, SoftmaxOp)
+_ELEMENTWISE = (LiteralOp, CastOp, CloneOp, CumsumOp, MaskCausalOp, SoftmaxOp)
 """Ops whose result has the broadcast shape of their operands."""
 
 _RULES: dict[type[Operation], Callable[[Shapes, Operation], Dims]] = {
@@ -319,6 +320,7 @@ _RULES: dict[type[Operation], Callable[[Shapes, Operation], Dims]] = {
     LoadOp: _subscripted,
     EmptyOp: _sized,
     FullOp: _sized,
+    ArangeOp: _sized,
     AllocOp: _sized,
     ReshapeOp: _reshaped,
     MemoryReshapeOp: _reshaped,

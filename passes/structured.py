@@ -21,6 +21,7 @@ from typing import TypeVar
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from pyptoc.dialects.pypto.composite import MaskCausalOp
 from pyptoc.dialects.pypto.elementwise import CastOp, ElementwiseOp
 from pyptoc.dialects.pypto.matmul import MatmulOp, ScaledMmOp
 from pyptoc.dialects.pypto.reduce import (
@@ -31,7 +32,13 @@ from pyptoc.dialects.pypto.reduce import (
     ReductionOp,
     SumOp,
 )
-from pyptoc.dialects.pypto.shape import AssembleOp, CloneOp, ExpandOp, FullOp
+from pyptoc.dialects.pypto.shape import (
+    ArangeOp,
+    AssembleOp,
+    CloneOp,
+    ExpandOp,
+    FullOp,
+)
 from pyptoc.passes.shapes import Dims, Shapes
 
 Op = TypeVar("Op", bound=Operation)
@@ -56,12 +63,17 @@ MONOIDS: dict[type[Operation], Monoid] = {
 CONTRACTIONS = (MatmulOp, ScaledMmOp)
 """The ops of the cube unit."""
 
+LEAVES = (FullOp, ArangeOp)
+"""Ops of no tensor operand: every task that reads one makes its own tile of it."""
+
 VECTOR = (
+    ArangeOp,
     ElementwiseOp,
     CastOp,
     CloneOp,
     ExpandOp,
     FullOp,
+    MaskCausalOp,
     AssembleOp,
     CumsumOp,
     *MONOIDS,

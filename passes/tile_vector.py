@@ -38,6 +38,7 @@ from xdsl.dialects.builtin import (
     IntegerType,
     TensorType,
     f32,
+    i32,
     i64,
 )
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
@@ -45,14 +46,22 @@ from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.npu_attrs import Unit
 from pyptoc.dialects.pypto.attrs import VecTileAttr
-from pyptoc.dialects.pypto.elementwise import BINARY_OPS, CastOp
+from pyptoc.dialects.pypto.composite import MaskCausalOp
+from pyptoc.dialects.pypto.elementwise import BINARY_OPS, AddOp, CastOp
 from pyptoc.dialects.pypto.reduce import SumOp
-from pyptoc.dialects.pypto.shape import AssembleOp, EmptyOp, ExpandOp, FullOp
+from pyptoc.dialects.pypto.shape import (
+    ArangeOp,
+    AssembleOp,
+    EmptyOp,
+    ExpandOp,
+    FullOp,
+)
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.groups import GROUP, UNIT, Domain, Group, domain_of
 from pyptoc.passes.nests import Nest
 from pyptoc.passes.shapes import Shapes
 from pyptoc.passes.structured import (
+    LEAVES,
     MONOIDS,
     Monoid,
     element_type,
@@ -258,7 +267,7 @@ class TaskBody:
         scope = Scope(self, inner, cut(start, step, total), dict(self.row_tiles))
         made = {result for op in needed for result in op.results}
         for value in read:
-            if value not in made and not isinstance(value.owner, FullOp):
+            if value not in made and not isinstance(value.owner, LEAVES):
                 scope.tile_of(value)
         for op in needed:
             scope.emit(op)
@@ -326,10 +335,27 @@ class Scope:
 
     def _read(self, value: SSAValue) -> SSAValue:
         extents = self.extents(value)
-        if isinstance(value, OpResult) and isinstance(value.op, FullOp):
-            type_ = bounded_type(extents[-2:], element_type(value))
-            return self.full(value.op.value, type_)
-        return self.body.tile(value, extents)
+        type_ = bounded_type(extents[-2:], element_type(value))
+        match value.owner:
+            case FullOp() as op:
+                return self.full(op.value, type_)
+            case ArangeOp():
+                return self._arange(type_, extents[-1].lo)
+            case _:
+                return self.body.tile(value, extents)
+
+    def _arange(self, type_: TensorType[Attribute], start: Expr) -> SSAValue:
+        """The numbers from `start` on, along the last dimension."""
+        sizes, build = self._sizes(type_), self.body.build
+        counted = TensorType(i32, type_.get_shape(), type_.encoding)
+        tile = build.value(ArangeOp.make(sizes, result_type=counted))
+        if start != ZERO:
+            first = self.body.index(start)
+            literal = first if isinstance(first, SSAValue) else build.constant(first)
+            tile = build.value(AddOp.make(tile, literal))
+        if counted == type_:
+            return tile
+        return build.value(CastOp.make(tile, type_.element_type))
 
     def full(self, value: Attribute, type_: TensorType[Attribute]) -> SSAValue:
         """A tile of one value."""
@@ -349,7 +375,7 @@ class Scope:
         if isinstance(op, AssembleOp):
             self._store_assembled(op)
             return
-        if isinstance(op, FullOp):
+        if isinstance(op, LEAVES):
             self.define(op.results[0], self.tile_of(op.results[0]))
             return
         if isinstance(op, ExpandOp):
@@ -359,6 +385,8 @@ class Scope:
             self.tile_of(v) if isinstance(v.type, TensorType) else v
             for v in op.operands
         ]
+        if isinstance(op, MaskCausalOp):
+            operands[1] = self._mask_offset(op)
         copy = type(op).create(
             operands=operands,
             result_types=[self._tile_type(result) for result in op.results],
@@ -370,6 +398,13 @@ class Scope:
         for old, new in zip(op.results, copy.results, strict=True):
             new.name_hint = old.name_hint
             self.define(old, new)
+
+    def _mask_offset(self, op: MaskCausalOp) -> SSAValue:
+        """The offset of the diagonal as this tile sees it."""
+        rows, columns = self.extents(op.source)[-2:]
+        offset = self.task.shapes.expr(op.offset) + rows.lo - columns.lo
+        value = self.body.index(offset)
+        return value if isinstance(value, SSAValue) else self.body.build.constant(value)
 
     def _expand(self, op: ExpandOp) -> None:
         """Repeat the dimensions of size 1 as far as the tile goes."""
