@@ -11,7 +11,7 @@ func.func @mask(%x: tensor<?x300xf32>, %n: index) -> tensor<?x300xf32> {
 // CHECK: [[O:%[0-9]+]] = pypto.index {{.*}}%n{{.*}}
 // CHECK: pypto.mask_causal {{%[0-9]+}} offset [[O]]
 // KERNEL-LABEL: npu.kernel @mask_0
-// KERNEL: [[O:%[0-9]+]] = pypto.index {{.*}}128 * %j{{.*}}
+// KERNEL: [[O:%[0-9]+]] = pypto.index %n + 16 * %i - 128 * %j
 // KERNEL: tile.mask_causal {{%[0-9]+}}, [[O]] into
 
 // An arange is no tensor that anyone loads: each task counts from its own start.
