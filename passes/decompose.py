@@ -45,7 +45,12 @@ from pyptoc.dialects.pypto.composite import (
     SoftmaxOp,
     SwigluOp,
 )
-from pyptoc.dialects.pypto.indexing import GatherOp, TopkOp
+from pyptoc.dialects.pypto.indexing import (
+    GatherRowsOp,
+    IndexAddOp,
+    ScatterRowsOp,
+    TopkOp,
+)
 from pyptoc.dialects.pypto.matmul import EinsumOp, GroupedMatmulOp
 from pyptoc.dialects.pypto.reduce import (
     AmaxOp,
@@ -65,7 +70,7 @@ from pyptoc.passes.base import PyptocPass
 from pyptoc.passes.decompose_activation import gelu, sigmoid, silu, swiglu
 from pyptoc.passes.decompose_einsum import einsum
 from pyptoc.passes.decompose_grouped import grouped_matmul
-from pyptoc.passes.decompose_indexing import gather, topk
+from pyptoc.passes.decompose_indexing import topk
 from pyptoc.passes.decompose_normal import (
     layer_norm,
     online_softmax,
@@ -81,6 +86,7 @@ from pyptoc.passes.decompose_reduce import (
     reduction,
     var,
 )
+from pyptoc.passes.decompose_rows import gather_rows, index_add, scatter_rows
 from pyptoc.passes.decompose_shape import concat, rope
 from pyptoc.passes.shapes import Shapes
 
@@ -111,7 +117,9 @@ DECOMPOSITIONS: dict[type[Operation], Callable[[Any, Shapes], None]] = {
     ArgminOp: argument,
     CumsumOp: cumsum,
     TopkOp: topk,
-    GatherOp: gather,
+    GatherRowsOp: gather_rows,
+    ScatterRowsOp: scatter_rows,
+    IndexAddOp: index_add,
 }
 """Op class to the function that replaces such an op by base ops."""
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pyptoc.dialects.pypto.indexing import GatherOp, TopkOp
+from pyptoc.dialects.pypto.indexing import TopkOp
 from pyptoc.passes.shapes import Shapes
 from pyptoc.passes.steps import Steps, axis_of, is_last_axis
 
@@ -30,13 +30,3 @@ def topk(op: TopkOp, shapes: Shapes) -> None:
     x = step.to_last(op.source, axis_of(op))
     found = step.build.emit(TopkOp.make(x, op.k, -1, **fields))
     step.finish([step.from_last(value, axis_of(op)) for value in found])
-
-
-def gather(op: GatherOp, shapes: Shapes) -> None:
-    """Elements of each line of the last axis, by position."""
-    if is_last_axis(op):
-        return
-    step = Steps.replacing(op, shapes, op.source)
-    x, indices = (step.to_last(v, axis_of(op)) for v in (op.source, op.indices))
-    y = step.emit(GatherOp.make(x, indices, -1))
-    step.finish([step.from_last(y, axis_of(op))])

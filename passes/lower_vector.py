@@ -60,6 +60,7 @@ from pyptoc.passes.kernel_body import (
     buffer_type_of,
     static_or,
 )
+from pyptoc.passes.lower_index import lower_index
 from pyptoc.passes.structured import element_type
 
 ROW_NAMES: dict[type[Operation], str] = {
@@ -102,18 +103,18 @@ class VectorBody(KernelBody):
             case ArangeOp():
                 self._arange(op)
             case MaskCausalOp():
-                dest = self._result(op, self._extents(op.results[0], op.source))
+                dest = self.result_tile(op, self._extents(op.results[0], op.source))
                 inputs = [self.tiles[op.source].buffer, op.offset]
                 self._emit(op, "mask_causal", inputs, dest)
             case ExpandOp():
                 self._expand(op)
             case _:
-                return False
+                return lower_index(self, op)
         return True
 
     # -- results
 
-    def _result(self, op: Operation, extents: tuple[Mixed, Mixed]) -> Tile:
+    def result_tile(self, op: Operation, extents: tuple[Mixed, Mixed]) -> Tile:
         """The tile of the result: a carried buffer, a slot to store, or a new one."""
         value = op.results[0]
         buffer = self._carried_buffer(value)
@@ -139,20 +140,20 @@ class VectorBody(KernelBody):
     def _fill(self, op: FullOp) -> None:
         sizes = list(op.mixed_sizes)
         rows, columns = [1] * (2 - len(sizes)) + sizes
-        dest = self._result(op, (rows, columns))
+        dest = self.result_tile(op, (rows, columns))
         self._emit(op, "fill", [op.value], dest)
 
     def _arange(self, op: ArangeOp) -> None:
         sizes = list(op.mixed_sizes)
         rows, columns = [1] * (2 - len(sizes)) + sizes
-        dest = self._result(op, (rows, columns))
+        dest = self.result_tile(op, (rows, columns))
         element = element_type(op.results[0])
         assert isinstance(element, IntegerType)
         zero = IntegerAttr(0, element)
         self._emit(op, "arange", [zero], dest)
 
     def _cast(self, op: CastOp) -> None:
-        dest = self._result(op, self._extents(op.results[0], op.source))
+        dest = self.result_tile(op, self._extents(op.results[0], op.source))
         options = {
             k: op.properties[k] for k in ("mode", "saturate") if k in op.properties
         }
@@ -165,7 +166,7 @@ class VectorBody(KernelBody):
             source = self._widened(op, source, element)
         name = ROW_NAMES[type(op)]
         reduces = name != "row_cumsum"
-        dest = self._result(op, (source.rows, 1 if reduces else source.columns))
+        dest = self.result_tile(op, (source.rows, 1 if reduces else source.columns))
         build = Builder.before(op)
         build.emit(vector_op(name, [source.buffer], dest.buffer, source.extents))
 
@@ -185,7 +186,7 @@ class VectorBody(KernelBody):
         rows, columns = (
             k if size == -1 else size for k, size in zip(kept, given, strict=True)
         )
-        dest = self._result(op, (rows, columns))
+        dest = self.result_tile(op, (rows, columns))
         self._emit(op, "copy", [self._input(op.source, op.results[0])], dest)
 
     def _elementwise(self, op: LiteralOp) -> None:
@@ -193,7 +194,7 @@ class VectorBody(KernelBody):
         tensors = [a for a in op.args if isinstance(a, SSAValue) and a in self.tiles]
         extents = self._extents(result, *tensors)
         inputs = [self._input(argument, result) for argument in op.args]
-        dest = self._result(op, extents)
+        dest = self.result_tile(op, extents)
         name = op.name.partition(".")[2]
         options = {
             key: op.properties[key]

@@ -15,6 +15,8 @@ between two of its ops.
     %e = pypto.exp %y                     {npu.group = 1, npu.unit = "vector"}
     %s = pypto.sum %e axis -1 {keepdim,    npu.group = 1, npu.unit = "vector"}
 
+Indexing ops are groups of their own, on vector cores (`npu.unit = "index"`).
+
 Cube and vector groups meet in global memory. Views, reshapes, reads and index
 arithmetic belong to no group: consumers look through them. First, copies are made
 where value semantics needs them (`ownership.py`), and ops that nobody uses are erased.
@@ -92,8 +94,8 @@ class Grouping:
         """The groups, in block order; the block is reordered to keep each together."""
         for op in self.ops:
             unit = unit_of(op)
-            if unit == "cube":
-                self._assign(Group(0, "cube", [op]))
+            if unit in ("cube", "index"):
+                self._assign(Group(0, unit, [op]))
             elif unit == "vector" and not is_free_leaf(op):
                 self._place(op)
         self._make_adjacent()
@@ -124,7 +126,9 @@ class Grouping:
             if not isinstance(source, OpResult) or not source.has_one_use():
                 return []
             group = self._group(source.op)
-            if group is None or may_split(group.ops[0], self.shapes):
+            if group is None or group.unit == "index":
+                return []
+            if may_split(group.ops[0], self.shapes):
                 return []
             return [group]
         found = [self._group(producer) for producer in self.producers[op]]

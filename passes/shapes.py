@@ -54,6 +54,7 @@ from pyptoc.dialects.pypto.shape import (
     ViewOp,
 )
 from pyptoc.dialects.subscripts import ints
+from pyptoc.passes import index_shapes
 
 Dims = tuple[Expr, ...]
 Shaped = TensorType[Attribute] | MemRefType[Attribute]
@@ -332,4 +333,5 @@ _RULES: dict[type[Operation], Callable[[Shapes, Operation], Dims]] = {
     ConcatOp: _joined,
     ExpandOp: _expanded,
     **dict.fromkeys(REDUCTION_OPS, _reduced),
+    **index_shapes.RULES,
 }  # pyright: ignore

@@ -9,7 +9,9 @@ need no code for single ops:
 * *row reduction*: the last axis is folded by a monoid, its size becomes 1;
 * *row scan*: the last axis is ordered, its size stays;
 * *assemble*: the identity into a larger tensor, at offsets;
-* *contraction*: matmul and its kin, on the cube unit.
+* *contraction*: matmul and its kin, on the cube unit;
+* *indexing*: places come from data (`index_shapes.py`); a task of its own, on vector
+  cores.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from pyptoc.dialects.pypto.composite import MaskCausalOp
 from pyptoc.dialects.pypto.elementwise import CastOp, ElementwiseOp
+from pyptoc.dialects.pypto.indexing import TopkOp
 from pyptoc.dialects.pypto.matmul import MatmulOp, ScaledMmOp
 from pyptoc.dialects.pypto.reduce import (
     AmaxOp,
@@ -39,6 +42,7 @@ from pyptoc.dialects.pypto.shape import (
     ExpandOp,
     FullOp,
 )
+from pyptoc.passes.index_shapes import INDEXING
 from pyptoc.passes.shapes import Dims, Shapes
 
 Op = TypeVar("Op", bound=Operation)
@@ -82,14 +86,22 @@ VECTOR = (
 
 
 def unit_of(op: Operation) -> str | None:
-    """`cube` or `vector`; None for ops that are not computed in tasks."""
+    """`cube`, `vector`, or `index` for indexing; None for what no task computes."""
     if isinstance(op, CONTRACTIONS):
         return "cube"
     if isinstance(op, ReductionOp | CumsumOp) and not is_last_axis(op):
         return None
     if isinstance(op, VECTOR):
         return "vector"
+    if isinstance(op, INDEXING):
+        return "index" if not isinstance(op, TopkOp) or is_last_topk(op) else None
     return None
+
+
+def is_last_topk(op: TopkOp) -> bool:
+    """Whether the greatest elements are sought along the last axis."""
+    rank = tensor_rank(op.source)
+    return op.axis.value.data % max(rank, 1) == rank - 1
 
 
 def is_last_axis(op: ReductionOp | CumsumOp) -> bool:

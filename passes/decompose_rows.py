@@ -1,0 +1,95 @@
+"""
+Rows by number in one form: few dimensions, f32 sums.
+
+    %c = pypto.scatter_rows %r into %cache at %slot {rows = [0, 1, 2]}
+        : tensor<?x512xi8>, tensor<?x128x1x512xi8>, tensor<?xi64>
+    ->
+    %0 = pypto.reshape %cache[-1, 512]
+    %1 = pypto.scatter_rows %r into %0 at %slot
+    %c = pypto.reshape %1[-1, 128, 1, 512]
+
+Reshapes make no copy where the tensor is contiguous: those of a view stay away as far
+as possible. An `index_add` of f16 or bf16 converts to f32 and back, so that it rounds
+once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import BFloat16Type, Float16Type
+from xdsl.ir import OpResult, SSAValue
+
+from pyptoc.dialects.expr import Expr
+from pyptoc.dialects.pypto.indexing import GatherRowsOp, IndexAddOp, ScatterRowsOp
+from pyptoc.dialects.pypto.shape import TransposeOp, ViewOp
+from pyptoc.passes.shapes import Shapes
+from pyptoc.passes.steps import Steps, axis_of, element_of, rank_of
+
+
+def gather_rows(op: GatherRowsOp, shapes: Shapes) -> None:
+    """Rows of one dimension for a vector of indices, where that is free."""
+    step = Steps.replacing(op, shapes, op.source)
+    rows, at = shapes.dims(op.source), shapes.dims(op.indices)
+    source, indices = op.source, op.indices
+    if rank_of(source) != 2 and not is_view(source):
+        source = step.reshape(source, [rows[0], product(rows[1:])])
+    if rank_of(indices) == 0 or (rank_of(indices) > 1 and not is_view(indices)):
+        indices = step.reshape(indices, [product(at)])
+    if source is op.source and indices is op.indices:
+        return
+    fields = {
+        key: op.properties[key] for key in ("page", "pad") if key in op.properties
+    }
+    if op.table is not None:
+        fields["table"] = op.table
+    if indices is not op.indices:
+        indices.name_hint = op.indices.name_hint
+    taken = step.emit(GatherRowsOp.make(source, indices, **fields))
+    step.finish([step.reshape(taken, [*at, *rows[1:]])])
+
+
+def scatter_rows(op: ScatterRowsOp, shapes: Shapes) -> None:
+    """Rows of one dimension into a matrix."""
+    leading = 1 if op.rows is None else len(op.rows.data)
+    shape, at = shapes.dims(op.dest), shapes.dims(op.indices)
+    size, width = product(shape[:leading]), product(shape[leading:])
+    count = product(at)
+    plain = [rank_of(value) for value in (op.source, op.dest, op.indices)] == [2, 2, 1]
+    if plain and leading == 1 and shapes.dims(op.source) == (count, width):
+        return
+    step = Steps.replacing(op, shapes, op.dest)
+    indices = op.indices
+    if rank_of(indices) != 1:
+        indices = step.reshape(indices, [count])
+        indices.name_hint = op.indices.name_hint
+    source = step.reshape(op.source, [count, width])
+    dest = step.reshape(op.dest, [size, width])
+    dest.name_hint = op.dest.name_hint
+    fields = {k: op.properties[k] for k in ("skip", "unique") if k in op.properties}
+    written = step.emit(ScatterRowsOp.make(source, dest, indices, **fields))
+    step.finish([step.reshape(written, shape)])
+
+
+def index_add(op: IndexAddOp, shapes: Shapes) -> None:
+    """f16 and bf16 are added in f32 and rounded once."""
+    element = element_of(op.dest)
+    if not isinstance(element, BFloat16Type | Float16Type):
+        return
+    step = Steps.replacing(op, shapes, op.source)
+    source, dest = step.f32(op.source), step.f32(op.dest)
+    total = step.emit(IndexAddOp.make(source, dest, op.indices, axis_of(op)))
+    step.finish([step.cast(total, element)])
+
+
+def product(dims: Sequence[Expr]) -> Expr:
+    """The number of elements of a box."""
+    total = Expr.const(1)
+    for dim in dims:
+        total = total * dim
+    return total
+
+
+def is_view(value: SSAValue) -> bool:
+    """Whether a reshape of `value` would copy it."""
+    return isinstance(value, OpResult) and isinstance(value.op, ViewOp | TransposeOp)
