@@ -136,16 +136,18 @@ def scatter(interp: Interpreter, op: Any) -> None:
     indices = interp.array(op.indices, op)
     rows, columns = (interp.integer(extent) for extent in op.extents)
     source = interp.array(op.data, op).reshape(rows, columns)
-    seen: dict[int, int] = {}
+    tasks = [loop.execution for loop in interp.loops if loop.kind == "task"]
+    seen = interp.used.setdefault((op, tasks[-1]), {})
+    start = interp.integer(op.mixed_positions[-1])
     given = indices.reshape(-1)
     for number, (mine, box) in enumerate(boxes(interp, op, memory, indices)):
         if box is None:
             continue
-        if op.unique is not None and seen.setdefault(int(given[number]), number) < (
-            number
-        ):
-            rule = "unique: no index repeats"
-            refuse(interp, op, int(given[number]), (number,), rule, "")
+        if op.unique is not None:
+            first = seen.setdefault(int(given[number]), start + number)
+            if first != start + number:
+                rule = f"unique: no index repeats; position {first} has it too"
+                refuse(interp, op, int(given[number]), (number,), rule, "")
         target = turned(op, memory[box])
         part = source[mine].reshape(target.shape)
         target[...] = target + part if op.combine is not None else part
