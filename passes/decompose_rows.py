@@ -16,9 +16,10 @@ once.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from xdsl.dialects.builtin import BFloat16Type, Float16Type
-from xdsl.ir import OpResult, SSAValue
+from xdsl.ir import Operation, OpResult, SSAValue
 
 from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.pypto.indexing import GatherRowsOp, IndexAddOp, ScatterRowsOp
@@ -38,9 +39,7 @@ def gather_rows(op: GatherRowsOp, shapes: Shapes) -> None:
         indices = step.reshape(indices, [product(at)])
     if source is op.source and indices is op.indices:
         return
-    fields = {
-        key: op.properties[key] for key in ("page", "pad") if key in op.properties
-    }
+    fields = kept(op, "page", "pad")
     if op.table is not None:
         fields["table"] = op.table
     if indices is not op.indices:
@@ -66,7 +65,7 @@ def scatter_rows(op: ScatterRowsOp, shapes: Shapes) -> None:
     source = step.reshape(op.source, [count, width])
     dest = step.reshape(op.dest, [size, width])
     dest.name_hint = op.dest.name_hint
-    fields = {k: op.properties[k] for k in ("skip", "unique") if k in op.properties}
+    fields = kept(op, "skip", "unique")
     written = step.emit(ScatterRowsOp.make(source, dest, indices, **fields))
     step.finish([step.reshape(written, shape)])
 
@@ -80,6 +79,11 @@ def index_add(op: IndexAddOp, shapes: Shapes) -> None:
     source, dest = step.f32(op.source), step.f32(op.dest)
     total = step.emit(IndexAddOp.make(source, dest, op.indices, axis_of(op)))
     step.finish([step.cast(total, element)])
+
+
+def kept(op: Operation, *names: str) -> dict[str, Any]:
+    """Those of the properties `names` that an op has."""
+    return {name: op.properties[name] for name in names if name in op.properties}
 
 
 def product(dims: Sequence[Expr]) -> Expr:

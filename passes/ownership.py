@@ -69,7 +69,7 @@ class Ownership:
             self._warn_copy(op, root)
         self._copy_operand(op, list(op.operands).index(op.dest))
 
-    def _warn_copy(self, op: AssembleOp, root: SSAValue) -> None:
+    def _warn_copy(self, op: Operation, root: SSAValue) -> None:
         name = root.name_hint or "argument"
         self.context.report(
             "warning",

@@ -11,8 +11,8 @@ One indexing op becomes one `npu.tasks` that gathers, scatters, or keeps the bes
 
 The memory that is gathered from is no tile: the task reaches into all of it. A scatter
 keeps the order of its indices, because the last of equal ones wins, or sums round: one
-task goes along the indices in a loop (unless they are `unique`), the other dimensions
-are divided. A top-k carries its lists through a loop over the columns:
+task goes along the indices in a loop, the other dimensions are divided. A top-k carries
+its lists through a loop over the columns:
 
     %v, %i = scf.for %c = 0 to L step 2048 iter_args(%v0 = full 0, %i0 = full -1) {
       %t = pypto.view %x[.., %c +: %n] ; npu.topk %t from %c of L into %v0, %i0 }
@@ -93,7 +93,7 @@ class IndexTiler:
         op, last = self.op, len(self.dims) - 1
         if isinstance(op, indexing.TopkOp):
             return {last}
-        if not isinstance(op, SCATTERS) or op.properties.get("unique") is not None:
+        if not isinstance(op, SCATTERS):
             return set()
         return {
             dim for dim, own in enumerate(indexed(op).index_dims) if own is not None

@@ -1,10 +1,10 @@
 """
-Gathers and scatters of the executor: numpy subscripts from an array of indices.
+Gathers and scatters of the executor: places along an axis from an array of indices.
 
-The box of an indexed access is one subscript: slices for its rows and columns, a slice
-of 1 in every other dimension, and an array of places along the axis. `Access.locate`
-checks the indices and turns them into places; what is wrong is PTO408 with the index
-and its position in the tensor of indices.
+The box of an indexed access in memory has slices for its rows and columns, a slice of 1
+in every other dimension, and all legal rows along the axis, of which the indices pick
+some. `Access.locate` checks the indices and turns them into places; what is wrong is
+PTO408 with the index and its position in the tensor of indices.
 """
 
 from __future__ import annotations
@@ -139,23 +139,35 @@ class Access:
             return at.bounds[0]
         return {self.row_dim: at.rows, self.column_dim: at.columns}.get(dim, 1)
 
-    def subscript(self, places: Array, at: Place) -> tuple[Any, ...]:
-        """With a vector of places: the box, its dimensions in the memory's order."""
-        box: list[Any] = [
+    def slices(self, at: Place) -> list[Any]:
+        """The box in memory, with all legal rows along the axis."""
+        return [
             slice(offset, offset + self.extent(dim, at))
             for dim, offset in enumerate(at.offsets)
         ]
-        box[self.axis] = places + at.offsets[self.axis]
-        return tuple(box)
 
-    def element_subscript(self, places: Array, at: Place) -> tuple[Any, ...]:
-        """With a place for each element."""
-        box: list[Any] = list(at.offsets)
+    def shape_of_one(self, at: Place) -> list[int]:
+        """The sizes of the part of the memory that one index names."""
+        shape = [self.extent(dim, at) for dim in range(len(at.offsets))]
+        shape[self.axis] = 1
+        return shape
+
+    def piece(self, data: Array, number: int, at: Place) -> Array:
+        """The part of a box that one index is for."""
+        if self.per == "row":
+            return data[number : number + 1, : at.columns]
+        if self.per == "column":
+            return data[: at.rows, number : number + 1]
+        return data[: at.rows, : at.columns]
+
+    def elements(self, places: Array, at: Place) -> tuple[Any, ...]:
+        """A subscript of `slices`, with a place for each element."""
+        box: list[Any] = [0] * len(at.offsets)
         if self.row_dim >= 0:
-            box[self.row_dim] += np.arange(at.rows)[:, None]
+            box[self.row_dim] = np.arange(at.rows)[:, None]
         if self.column_dim >= 0:
-            box[self.column_dim] += np.arange(at.columns)[None, :]
-        box[self.axis] = places + at.offsets[self.axis]
+            box[self.column_dim] = np.arange(at.columns)[None, :]
+        box[self.axis] = places
         return tuple(box)
 
     def order(self, rank: int) -> list[int]:
@@ -166,12 +178,12 @@ class Access:
         return [dim for dim in range(rank) if dim not in last] + last
 
     def boxed(self, part: Array, at: Place) -> Array:
-        """The box [m, n] of what `subscript` selects (a view, where it can be one)."""
+        """The box [m, n] of a part of the memory, a view of it where it can be one."""
         order = self.order(part.ndim)
         return part.transpose(order).reshape(at.rows, at.columns)
 
     def unboxed(self, box: Array, shape: Sequence[int]) -> Array:
-        """A box [m, n] as the part of that shape that `subscript` selects."""
+        """A box as a part of the memory, of that shape."""
         order = self.order(len(shape))
         turned = box.reshape([shape[dim] for dim in order])
         return turned.transpose(np.argsort(order))
@@ -193,11 +205,11 @@ def gather(
     if missing is not None and missing.all():
         target[...] = 0
         return
+    whole = memory[tuple(access.slices(at))]
     if access.per == "element":
-        target[...] = memory[access.element_subscript(places, at)]
+        target[...] = whole[access.elements(places, at)]
     else:
-        part = memory[access.subscript(places, at)]
-        target[...] = access.boxed(part, at)
+        target[...] = access.boxed(np.take(whole, places, access.axis), at)
     if missing is not None:
         target[_spread(access, missing)] = 0
 
@@ -242,59 +254,15 @@ def scatter(
     places, missing = access.locate(given, at, None)
     if seen is not None:
         seen.note(access, given, at)
-    box = data[: at.rows, : at.columns]
-    if missing is not None:
-        if missing.all():
-            return
-        box = _kept(access, box, ~missing)
-        places = places[~missing]
-        at = _smaller(access, at, len(places))
     adds = access.op.properties.get("combine") is not None
-    if not adds:
-        box, places, at = _last_of_each(access, box, places, at)
-    where = access.subscript(places, at)
-    shape = [access.extent(dim, at) for dim in range(memory.ndim)]
-    shape[access.axis] = len(places)
-    part = access.unboxed(box, shape)
-    if adds:
-        np.add.at(memory, _full(where, memory.ndim), part)
-    else:
-        memory[where] = part
-    if marks is not None:
-        marks[where] = True
-
-
-def _full(where: tuple[Any, ...], rank: int) -> tuple[Any, ...]:
-    """Slices as index arrays: `add.at` then adds in the order of the last axis."""
-    arrays: list[Array] = []
-    for dim, one in enumerate(where):
-        places = np.arange(one.start, one.stop) if isinstance(one, slice) else one
-        shape = [1] * rank
-        shape[dim] = len(places)
-        arrays.append(places.reshape(shape))
-    return tuple(arrays)
-
-
-def _kept(access: Access, box: Array, kept: Array) -> Array:
-    if access.per == "row":
-        return box[kept]
-    return box[:, kept] if access.per == "column" else box
-
-
-def _smaller(access: Access, at: Place, count: int) -> Place:
-    rows = count if access.per == "row" else at.rows
-    columns = count if access.per == "column" else at.columns
-    return Place(at.offsets, at.bounds, at.positions, rows, columns)
-
-
-def _last_of_each(
-    access: Access, box: Array, places: Array, at: Place
-) -> tuple[Array, Array, Place]:
-    """Without those that a later equal index overwrites."""
-    _, backwards = np.unique(places[::-1], return_index=True)
-    if len(backwards) == len(places):
-        return box, places, at
-    kept = np.zeros(len(places), np.bool_)
-    kept[len(places) - 1 - backwards] = True
-    box = _kept(access, box, kept)
-    return box, places[kept], _smaller(access, at, int(kept.sum()))
+    start, shape = at.offsets[access.axis], access.shape_of_one(at)
+    box: list[Any] = access.slices(at)
+    for number, place in enumerate(places.tolist()):
+        if missing is not None and missing[number]:
+            continue
+        box[access.axis] = slice(start + place, start + place + 1)
+        key = tuple(box)
+        part = access.unboxed(access.piece(data, number, at), shape)
+        memory[key] = memory[key] + part if adds else part
+        if marks is not None:
+            marks[key] = True

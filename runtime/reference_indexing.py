@@ -51,7 +51,8 @@ def topk(interp: Interpreter, op: Any) -> tuple[Tensor, Tensor]:
         interp.fail(op, "PTO404", message, help=help)
     pad_index = -1 if op.pad_index is None else op.pad_index.value.data
     pad_value = -np.inf if op.pad_value is None else op.pad_value.value.data
-    values = np.full((count, k), numerics.cast(np.float32(pad_value), source.dtype))
+    fill = numerics.cast(np.array(pad_value, np.float32), source.dtype)
+    values = np.full((count, k), fill)
     indices = np.full((count, k), pad_index, np.int32)
     for row in range(count):
         keys = wide(rows[row, : lengths[row]])
