@@ -6,7 +6,7 @@ Reductions and scans in one form: along the last axis, which a reduction keeps.
     logsumexp    log(sum(exp(x - m))) + m with m = amax(x), and -inf for a masked row
     argmax       the least index where x equals amax(x), or where x is NaN
     sum, prod    of f16 and bf16: in f32, rounded once; of small integers: in i32
-    cumsum       of f16 and bf16: in f32, each sum rounded once
+    cumsum       of f16 and bf16: in f32, each sum rounded; of small integers: in i32
 
 Another axis is moved last by a `pypto.transpose`, through which tasks read; it comes
 first, so that what is computed needs no turning. `pypto.reshape` puts the axis of size
@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import math
 
-from xdsl.dialects.builtin import AnyFloat, f32, i32
+from xdsl.dialects.builtin import AnyFloat, IntegerType, f32, i32
 from xdsl.ir import SSAValue
 
 from pyptoc.dialects.expr import Compare, Expr
@@ -114,6 +114,8 @@ def cumsum(op: CumsumOp, shapes: Shapes) -> None:
     """The scan in its one form; nothing if `op` has it already."""
     element = element_of(op.source)
     inside = f32 if isinstance(element, AnyFloat) else element
+    if isinstance(element, IntegerType) and element.width.data < 32:
+        inside = i32
     if is_last_axis(op) and inside == element:
         return
     step = Steps.replacing(op, shapes, op.source)

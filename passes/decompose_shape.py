@@ -48,7 +48,7 @@ def concat(op: ConcatOp, shapes: Shapes) -> None:
                     (want, have),
                     CODE,
                 )
-    step.finish([step.join(op.inputs, joined)])
+    step.finish([step.join(op.inputs, joined, op.result.type)])
 
 
 def rope(op: RopeOp, shapes: Shapes) -> None:
@@ -73,7 +73,7 @@ def rope(op: RopeOp, shapes: Shapes) -> None:
     ]
     if first != size:
         parts.append(step.part(op.source, -1, first, size - first))
-    step.finish([step.join(parts, -1)])
+    step.finish([step.join(parts, -1, op.result.type)])
 
 
 def _turned(

@@ -174,16 +174,6 @@ class TileInference:
         unit = chooser.column_unit
         capacity = self.machine.space("ub").bytes
         need = chooser.peak(1, unit, phased=False)
-        scan = next((o for o in self.group.ops if o.name == "pypto.cumsum"), None)
-        if scan is not None:
-            error(
-                scan,
-                "PTO216",
-                "cumsum over a row that does not fit UB is not lowered yet",
-                rule=f"a scanned row must be static and fit UB ({capacity} B)",
-                help="scan a shorter axis, or cut the row with pypto.for and carry "
-                "the running sum",
-            )
         error(
             op,
             "PTO217",

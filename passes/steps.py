@@ -216,24 +216,20 @@ class Steps:
         order.insert(axis, rank_of(x) - 1)
         return self.transpose(x, order)
 
-    def join(self, parts: Sequence[SSAValue], axis: int) -> SSAValue:
+    def join(self, parts: Sequence[SSAValue], axis: int, type_: Attribute) -> SSAValue:
         """Tensors one after the other along `axis`, each written to its place."""
         axis %= rank_of(parts[0])
         shapes = [self.shapes.dims(part) for part in parts]
         sizes = list(shapes[0])
         sizes[axis] = sum((dims[axis] for dims in shapes), start=Expr.const(0))
-        joined = self.empty(sizes, element_of(parts[0]))
+        items = [self.build.index_or_int(size) for size in sizes]
+        joined = self.build.value(EmptyOp.make(items, result_type=type_))
         begin = Expr.const(0)
         for part, dims in zip(parts, shapes, strict=True):
             if dims[axis] != Expr.const(0):
                 joined = self.write(part, joined, axis, begin)
             begin = begin + dims[axis]
         return joined
-
-    def empty(self, sizes: Sequence[Expr], element: Attribute) -> SSAValue:
-        """A tensor to write into."""
-        items = [self.build.index_or_int(size) for size in sizes]
-        return self.build.value(EmptyOp.make(items, result_type=element))
 
     def write(
         self, part: SSAValue, whole: SSAValue, axis: int, begin: Expr

@@ -20,7 +20,14 @@ from dataclasses import dataclass
 from math import inf
 from typing import TypeVar
 
-from xdsl.dialects.builtin import TensorType
+from xdsl.dialects.builtin import (
+    AnyFloat,
+    FloatAttr,
+    IntegerAttr,
+    IntegerType,
+    Signedness,
+    TensorType,
+)
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from pyptoc.dialects.pypto.composite import MaskCausalOp
@@ -83,6 +90,18 @@ VECTOR = (
     *MONOIDS,
 )
 """The ops of the vector unit."""
+
+
+def identity(monoid: Monoid, element: Attribute) -> Attribute:
+    """The monoid's identity as a constant of an element type."""
+    if not isinstance(element, IntegerType):
+        assert isinstance(element, AnyFloat)
+        return FloatAttr(float(monoid.identity), element)
+    count = 2**element.width.data
+    low = 0 if element.signedness.data == Signedness.UNSIGNED else -count // 2
+    high = low + count - 1
+    value = max(low, min(high, monoid.identity))
+    return IntegerAttr(int(value), element)
 
 
 def unit_of(op: Operation) -> str | None:

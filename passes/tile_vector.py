@@ -23,6 +23,9 @@ than spilled:
       yield (pypto.maximum %acc, %p)
     }
     scf.for %c = 0 to N step 256 { reload, recompute, npu.assemble }
+
+A scan of a longer row is one of each column tile, on top of what the tiles before it
+sum up to, which the loop carries.
 """
 
 from __future__ import annotations
@@ -33,10 +36,9 @@ from dataclasses import dataclass, field
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import (
     AnyFloat,
-    FloatAttr,
     IntegerAttr,
-    IntegerType,
     TensorType,
+    UnitAttr,
     f32,
     i32,
     i64,
@@ -48,7 +50,7 @@ from pyptoc.dialects.npu_attrs import Unit
 from pyptoc.dialects.pypto.attrs import VecTileAttr
 from pyptoc.dialects.pypto.composite import MaskCausalOp
 from pyptoc.dialects.pypto.elementwise import BINARY_OPS, AddOp, CastOp
-from pyptoc.dialects.pypto.reduce import SumOp
+from pyptoc.dialects.pypto.reduce import CumsumOp, SumOp
 from pyptoc.dialects.pypto.shape import (
     ArangeOp,
     AssembleOp,
@@ -63,8 +65,8 @@ from pyptoc.passes.shapes import Shapes
 from pyptoc.passes.structured import (
     LEAVES,
     MONOIDS,
-    Monoid,
     element_type,
+    identity,
     is_one,
     is_reduction,
     tensor_operands,
@@ -222,7 +224,7 @@ class TaskBody:
                 [v.owner for v in wide if isinstance(v.owner, Operation)]
             )
             _, scope = self._column_loop(top, needed, [])
-            scope.body.build.yield_()
+            scope.close()
 
     def main_value(self, op: object) -> SSAValue:
         """The value that says how wide an op works."""
@@ -256,15 +258,21 @@ class TaskBody:
         A loop over column tiles that emits `needed`.
 
         Row values are loaded before it, the other loads stand at the start of a trip,
-        where one flag can say that all of them are there.
+        where one flag can say that all of them are there. What a scan has summed up
+        so far is carried behind `carried`.
         """
         read = [value for op in needed for value in tensor_operands(op)]
         for value in filter(self.is_row, read):
             top.tile_of(value)
         total, step = self.domain.columns, self.tiler.columns
+        scans = [op for op in needed if isinstance(op, CumsumOp)]
+        carried = [*carried, *map(top.nothing, scans)]
         loop, inner = top.body.loop(ZERO, total, step, carried, name="c")
-        start = Expr.sym(loop.body.block.args[0])
-        scope = Scope(self, inner, cut(start, step, total), dict(self.row_tiles))
+        start, *held = loop.body.block.args
+        columns = cut(Expr.sym(start), step, total)
+        sums: dict[CumsumOp, SSAValue] = {}
+        sums.update(zip(scans, held[len(held) - len(scans) :], strict=True))
+        scope = Scope(self, inner, columns, dict(self.row_tiles), sums)
         made = {result for op in needed for result in op.results}
         for value in read:
             if value not in made and not isinstance(value.owner, LEAVES):
@@ -294,7 +302,7 @@ class TaskBody:
         )
         part = scope.body.build.value(fold)
         combine = BINARY_OPS[monoid.combine].make(loop.body.block.args[1], part)
-        scope.body.build.yield_(scope.body.build.value(combine))
+        scope.close(scope.body.build.value(combine))
         result: SSAValue = loop.results[0]
         if partial != element:
             result = top.body.build.value(CastOp.make(result, element))
@@ -314,6 +322,8 @@ class Scope:
     body: BodyBuilder
     columns: Extent
     tiles: Tiles
+    sums: dict[CumsumOp, SSAValue] = field(default_factory=dict[CumsumOp, SSAValue])
+    """What scans of long rows have summed up so far, one element a row."""
 
     def extents(self, value: SSAValue) -> list[Extent]:
         """The box of `value` that this task touches, an extent each dimension."""
@@ -381,6 +391,9 @@ class Scope:
         if isinstance(op, ExpandOp):
             self._expand(op)
             return
+        if isinstance(op, CumsumOp) and op in self.sums:
+            self._scan(op, self.sums[op])
+            return
         operands = [
             self.tile_of(v) if isinstance(v.type, TensorType) else v
             for v in op.operands
@@ -398,6 +411,31 @@ class Scope:
         for old, new in zip(op.results, copy.results, strict=True):
             new.name_hint = old.name_hint
             self.define(old, new)
+
+    def nothing(self, op: CumsumOp) -> SSAValue:
+        """The sum before the first column tile of a row."""
+        element = element_type(op.result)
+        type_ = bounded_type(self.extents(op.result)[-2:], element)
+        return self.full(identity(MONOIDS[SumOp], element), type_)
+
+    def _scan(self, op: CumsumOp, before: SSAValue) -> None:
+        """Running sums in one column tile of a row, on top of the sum `before`."""
+        tile, build = self.tile_of(op.source), self.body.build
+        sums, whole = (
+            build.value(
+                kind.create(operands=[tile], result_types=[type_], properties=flags)
+            )
+            for kind, type_, flags in (
+                (CumsumOp, tile.type, {"axis": LAST}),
+                (SumOp, before.type, {"axis": LAST, "keepdim": UnitAttr()}),
+            )
+        )
+        self.define(op.result, build.value(AddOp.make(sums, before)))
+        self.sums[op] = build.value(AddOp.make(before, whole))
+
+    def close(self, *carried: SSAValue) -> None:
+        """End the trip of a column loop; the sums of scans go on to the next."""
+        self.body.build.yield_(*carried, *self.sums.values())
 
     def _mask_offset(self, op: MaskCausalOp) -> SSAValue:
         """The offset of the diagonal as this tile sees it."""
@@ -449,13 +487,3 @@ def last_axis(op: Operation) -> dict[str, Attribute]:
     if "axis" in properties:
         properties["axis"] = LAST
     return properties
-
-
-def identity(monoid: Monoid, element: Attribute) -> Attribute:
-    """The monoid's identity as a constant of an element type."""
-    if not isinstance(element, IntegerType):
-        assert isinstance(element, AnyFloat)
-        return FloatAttr(float(monoid.identity), element)
-    low, high = -(2 ** (element.width.data - 1)), 2 ** (element.width.data - 1) - 1
-    value = max(low, min(high, monoid.identity))
-    return IntegerAttr(int(value), element)

@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, SSAValue
 
+from pyptoc.dialects.pypto.reduce import CumsumOp
 from pyptoc.dialects.pypto.shape import AssembleOp
 from pyptoc.dialects.tile_types import BufType, bytes_of, element_bits
 from pyptoc.passes.cube_tiles import round_up
-from pyptoc.passes.groups import Domain, Group, has_scan
+from pyptoc.passes.groups import Domain, Group
 from pyptoc.passes.shapes import Shapes
 from pyptoc.passes.structured import element_type, is_one, is_reduction, tensor_operands
 from pyptoc.runtime.machine import Machine
@@ -70,8 +71,6 @@ class VectorChooser:
             whole = self._largest(rows, max(total, 1), phased=False)
             if whole is not None and (self.domain.whole_rows or total <= columns):
                 return whole
-        if has_scan(self.group.ops):
-            return None
         return self._cut(rows, columns, total)
 
     def _clamp_rows(self, rows: int) -> int:
@@ -124,7 +123,8 @@ class VectorChooser:
             for value in (*tensor_operands(op), *_results(op)):
                 if value not in live and value not in moved:
                     live[value] = self._bytes(value, rows, columns)
-            worst = max(worst, kept + sum(live.values()))
+            spare = self._scanned(op, rows, columns) if phased else 0
+            worst = max(worst, kept + spare + sum(live.values()))
             for value in list(live):
                 if last.get(value, index) <= index:
                     size = live.pop(value)
@@ -140,9 +140,16 @@ class VectorChooser:
         return loaded | stored | (made & set(self.group.outputs))
 
     def _accumulator(self, op: Operation, rows: int) -> int:
-        if not is_reduction(op):
+        """What a loop carries for `op`, with room for the next partial result."""
+        if is_reduction(op) or isinstance(op, CumsumOp):
+            return 3 * self._bytes(op.results[0], rows, 1)
+        return 0
+
+    def _scanned(self, op: Operation, rows: int, columns: int) -> int:
+        """A column tile of a scan before the sum so far is added."""
+        if not isinstance(op, CumsumOp):
             return 0
-        return 3 * self._bytes(op.results[0], rows, 1)
+        return self._bytes(op.result, rows, columns)
 
     def _is_row(self, value: SSAValue) -> bool:
         dims = self.shapes.dims(value)

@@ -81,13 +81,8 @@ func.func @argmin(%x: tensor<?x64xi8>) -> tensor<64xi32> {
 // CHECK-NEXT:  [[V:%.*]], [[I:%.*]] = pypto.topk [[T]] k 8 axis -1 lengths %n {pad_index = -1
 // CHECK-NEXT:  %v = pypto.transpose [[V]] perm [1, 0]
 // CHECK-NEXT:  %i = pypto.transpose [[I]] perm [1, 0]
-// CHECK-NEXT:  [[X:%.*]] = pypto.transpose %x perm [1, 0]
-// CHECK-NEXT:  [[Y:%.*]] = pypto.transpose %i perm [1, 0]
-// CHECK-NEXT:  [[G:%.*]] = pypto.gather [[X]], [[Y]] axis -1
-// CHECK-NEXT:  %g = pypto.transpose [[G]] perm [1, 0]
 func.func @topk(%x: tensor<?x64xf32>, %n: tensor<64xi32>)
-    -> (tensor<8x64xf32>, tensor<8x64xf32>) {
+    -> (tensor<8x64xf32>, tensor<8x64xi32>) {
   %v, %i = pypto.topk %x k 8 axis 0 lengths %n {pad_index = -1}
-  %g = pypto.gather %x, %i axis 0
-  func.return %v, %g : tensor<8x64xf32>, tensor<8x64xf32>
+  func.return %v, %i : tensor<8x64xf32>, tensor<8x64xi32>
 }
