@@ -99,8 +99,8 @@ class IndexedTransfer(IndexedAccess, Instruction):
         """There is an index for each element, row or column."""
         per = self.per.data
         if per == "element":
-            check_extent("the rows of indices", rows, indices.rows)
-            check_extent("the columns of indices", columns, indices.columns)
+            check_extent("the number of rows of indices", rows, indices.rows)
+            check_extent("the number of columns of indices", columns, indices.columns)
         elif per != "box":
             wanted = rows if per == "row" else columns
             check_extent("the number of indices", wanted, indices.columns)
@@ -310,7 +310,7 @@ class TopkOp(Instruction):
         check_extent("the number of rows of the lists", rows, values.rows)
         check_extent("the number of columns", columns, source.columns)
         wanted = scratch_columns(values.columns, source.columns)
-        check_extent("the scratch", wanted, buffer_type(self.scratch).columns)
+        check_extent("the width of the scratch", wanted, buffer_type(self.scratch).columns)
         if self.lengths is not None:
             lengths = buffer_type(self.lengths)
             if lengths.element_type not in (i32, i64):
@@ -404,5 +404,5 @@ class OneHotOp(Instruction):
         rows, columns, count = self.extents
         check_extent("m", rows, dest.rows)
         check_extent("n", columns, dest.columns)
-        check_extent("the rows of indices", rows, source.rows)
+        check_extent("the number of rows of indices", rows, source.rows)
         check_extent("q", count, source.columns)

@@ -22,6 +22,7 @@ from xdsl.dialects.builtin import BFloat16Type, Float16Type
 from xdsl.ir import Operation, OpResult, SSAValue
 
 from pyptoc.dialects.expr import Expr
+from pyptoc.dialects.pypto.attrs import VecTileAttr
 from pyptoc.dialects.pypto.indexing import GatherRowsOp, IndexAddOp, ScatterRowsOp
 from pyptoc.dialects.pypto.shape import TransposeOp, ViewOp
 from pyptoc.passes.shapes import Shapes
@@ -44,7 +45,7 @@ def gather_rows(op: GatherRowsOp, shapes: Shapes) -> None:
         fields["table"] = op.table
     if indices is not op.indices:
         indices.name_hint = op.indices.name_hint
-    taken = step.emit(GatherRowsOp.make(source, indices, **fields))
+    taken = emit_tiled(step, GatherRowsOp.make(source, indices, **fields))
     step.finish([step.reshape(taken, [*at, *rows[1:]])])
 
 
@@ -54,19 +55,20 @@ def scatter_rows(op: ScatterRowsOp, shapes: Shapes) -> None:
     shape, at = shapes.dims(op.dest), shapes.dims(op.indices)
     size, width = product(shape[:leading]), product(shape[leading:])
     count = product(at)
-    plain = [rank_of(value) for value in (op.source, op.dest, op.indices)] == [2, 2, 1]
-    if plain and leading == 1 and shapes.dims(op.source) == (count, width):
+    rows = shapes.dims(op.source)
+    fits = len(rows) == 2 and len(at) == 1 and rows[1] == width
+    if fits and len(shape) == 2 and leading == 1:
         return
     step = Steps.replacing(op, shapes, op.dest)
     indices = op.indices
     if rank_of(indices) != 1:
         indices = step.reshape(indices, [count])
         indices.name_hint = op.indices.name_hint
-    source = step.reshape(op.source, [count, width])
+    source = op.source if fits else step.reshape(op.source, [count, width])
     dest = step.reshape(op.dest, [size, width])
     dest.name_hint = op.dest.name_hint
     fields = kept(op, "skip", "unique")
-    written = step.emit(ScatterRowsOp.make(source, dest, indices, **fields))
+    written = emit_tiled(step, ScatterRowsOp.make(source, dest, indices, **fields))
     step.finish([step.reshape(written, shape)])
 
 
@@ -77,8 +79,17 @@ def index_add(op: IndexAddOp, shapes: Shapes) -> None:
         return
     step = Steps.replacing(op, shapes, op.source)
     source, dest = step.f32(op.source), step.f32(op.dest)
-    total = step.emit(IndexAddOp.make(source, dest, op.indices, axis_of(op)))
+    total = emit_tiled(step, IndexAddOp.make(source, dest, op.indices, axis_of(op)))
     step.finish([step.cast(total, element)])
+
+
+def emit_tiled(step: Steps, op: Operation) -> SSAValue:
+    """`op` with the tile of the op that it replaces, as far as its rank goes."""
+    result = step.emit(op)
+    tile = step.op.attributes.get("tile")
+    if isinstance(tile, VecTileAttr):
+        op.attributes["tile"] = VecTileAttr(tile.sizes[-rank_of(result) :])
+    return result
 
 
 def kept(op: Operation, *names: str) -> dict[str, Any]:

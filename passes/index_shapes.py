@@ -93,6 +93,16 @@ def indexed(op: Operation) -> Indexed:
             raise TypeError(f"{op.name} is no gather and no scatter")
 
 
+def per_of(access: Indexed) -> str:
+    """What of a box (the last two dimensions) each index is for."""
+    *_, row, column = (None, None, *access.index_dims)
+    if row is not None and column is not None:
+        return "element"
+    if row is not None:
+        return "row"
+    return "box" if column is None else "column"
+
+
 def _along(
     memory: SSAValue, axis: int, indices: SSAValue, missing: int | None = None
 ) -> Indexed:

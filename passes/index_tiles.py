@@ -17,7 +17,7 @@ from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.pypto.indexing import OneHotOp, TopkOp
 from pyptoc.dialects.tile_indexing import scratch_columns
 from pyptoc.dialects.tile_types import BufType, bytes_of, element_bits
-from pyptoc.passes.index_shapes import SCATTERS
+from pyptoc.passes.index_shapes import SCATTERS, indexed, per_of
 from pyptoc.passes.shapes import Dims, Shapes
 from pyptoc.passes.structured import element_type
 from pyptoc.passes.vector_tiles import FILL, MAX_COLUMNS, MAX_ROWS, VectorTile
@@ -80,10 +80,16 @@ def _need(op: Operation, shapes: Shapes) -> Callable[[int, int], int]:
     if isinstance(op, OneHotOp):
         return lambda rows, columns: _hot_bytes(op, shapes, rows, columns)
 
+    access = indexed(op)
+    per, index = per_of(access), element_type(access.indices)
+
     def moved(rows: int, columns: int) -> int:
         # A scatter moves tile after tile through two slots each.
         box = _bytes(rows, columns, element_type(tiled_value(op)))
-        return 2 * (box + _bytes(rows, columns, i64))
+        if per == "element":
+            return 2 * (box + _bytes(rows, columns, index))
+        count = {"row": rows, "column": columns}.get(per, 1)
+        return 2 * (box + _bytes(1, count, index))
 
     return moved
 

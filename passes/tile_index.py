@@ -49,7 +49,7 @@ from pyptoc.dialects.pypto.shape import EmptyOp, ExpandOp, FullOp
 from pyptoc.dialects.subscripts import Mixed
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.groups import Group
-from pyptoc.passes.index_shapes import SCATTERS, Indexed, indexed
+from pyptoc.passes.index_shapes import SCATTERS, Indexed, indexed, per_of
 from pyptoc.passes.index_tiles import indices_at_once, tiled_value
 from pyptoc.passes.nests import Nest
 from pyptoc.passes.shapes import Shapes
@@ -383,16 +383,6 @@ class Selection:
         if pad != -1:
             indices = body.build.value(WhereOp.make(none, pad, indices))
         return values, indices
-
-
-def per_of(access: Indexed) -> str:
-    """What of a box (the last two dimensions) each index is for."""
-    *_, row, column = (None, None, *access.index_dims)
-    if row is not None and column is not None:
-        return "element"
-    if row is not None:
-        return "row"
-    return "box" if column is None else "column"
 
 
 def scatter_options(
