@@ -54,6 +54,8 @@ SHAPES: tuple[Shape, ...] = (
     (2, 3, 4, 5),
     (2, 1, 3, 2, 6),
 )
+LONG: tuple[Shape, ...] = (*SHAPES, (9001, 2))
+"""One with an axis that no tile holds."""
 
 
 @dataclass(frozen=True)
@@ -411,21 +413,39 @@ EVEN_SHAPES = ((32,), (2,), (0,), (7, 24), (3, 0), (0, 4), (2, 5, 8), (2, 3, 4, 
 MX_SHAPES = ((64,), (5, 128), (100, 7), (3, 32, 33), (0, 64), (2, 0), (2, 1, 65))
 
 OPS: dict[str, Op] = {
-    "sum": Op(_reduction("sum", goldens.total), (*FLOATS, *INTEGERS), every_axis=True),
+    "sum": Op(
+        _reduction("sum", goldens.total),
+        (*FLOATS, *INTEGERS),
+        shapes=LONG,
+        every_axis=True,
+    ),
     "prod": Op(
-        _reduction("prod", goldens.product), (*FLOATS, *INTEGERS), every_axis=True
+        _reduction("prod", goldens.product),
+        (*FLOATS, *INTEGERS),
+        shapes=LONG,
+        every_axis=True,
     ),
-    "mean": Op(_reduction("mean", goldens.mean, exact=False), every_axis=True),
-    "var": Op(_reduction("var", goldens.variance, exact=False), every_axis=True),
+    "mean": Op(
+        _reduction("mean", goldens.mean, exact=False), shapes=LONG, every_axis=True
+    ),
+    "var": Op(
+        _reduction("var", goldens.variance, exact=False), shapes=LONG, every_axis=True
+    ),
     "logsumexp": Op(
-        _reduction("logsumexp", goldens.logsumexp, exact=False), every_axis=True
+        _reduction("logsumexp", goldens.logsumexp, exact=False),
+        shapes=LONG,
+        every_axis=True,
     ),
-    "amax": Op(_extreme("amax"), (*FLOATS, *INTEGERS), every_axis=True),
-    "amin": Op(_extreme("amin"), (*FLOATS, *INTEGERS), every_axis=True),
-    "argmax": Op(_argument("argmax"), (*FLOATS, *INTEGERS), every_axis=True),
-    "argmin": Op(_argument("argmin"), (*FLOATS, *INTEGERS), every_axis=True),
-    "cumsum": Op(_cumsum, (*FLOATS, *INTEGERS), every_axis=True),
-    "softmax": Op(_softmax, every_axis=True),
+    "amax": Op(_extreme("amax"), (*FLOATS, *INTEGERS), shapes=LONG, every_axis=True),
+    "amin": Op(_extreme("amin"), (*FLOATS, *INTEGERS), shapes=LONG, every_axis=True),
+    "argmax": Op(
+        _argument("argmax"), (*FLOATS, *INTEGERS), shapes=LONG, every_axis=True
+    ),
+    "argmin": Op(
+        _argument("argmin"), (*FLOATS, *INTEGERS), shapes=LONG, every_axis=True
+    ),
+    "cumsum": Op(_cumsum, (*FLOATS, *INTEGERS), shapes=LONG, every_axis=True),
+    "softmax": Op(_softmax, shapes=LONG, every_axis=True),
     "online_softmax": Op(_online_softmax, ("f32",)),
     "rms_norm": Op(_norm("rms_norm")),
     "layer_norm": Op(_norm("layer_norm")),
@@ -437,7 +457,7 @@ OPS: dict[str, Op] = {
     ),
     "rope_first": Op(_rope("", 4, broadcast=False)),
     "rope_first_interleaved": Op(_rope("{interleaved}", 4, broadcast=True)),
-    "quantize": Op(_quantize(None), every_axis=True),
+    "quantize": Op(_quantize(None), shapes=LONG, every_axis=True),
     "quantize_scale": Op(_quantize(None, ' {scale = "amax/127"}'), every_axis=True),
     "quantize_group": Op(_quantize(2), shapes=EVEN_SHAPES, every_axis=True),
     "dequantize": Op(_dequantize, ("i32", "i8", "i16")),
