@@ -24,7 +24,7 @@ lint: $(VENV)/.installed-for-tests
 	$(BIN)/basedpyright --pythonpath $(BIN)/python --level error
 
 bench: $(VENV)/.installed-for-tests
-	$(BIN)/python -m pytest -q -s test/benchmarks/bench_*.py
+	$(BIN)/python test/benchmarks/bench.py
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info

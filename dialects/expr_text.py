@@ -247,6 +247,8 @@ def _parse_product(stream: TokenStream, symbol: Callable[[str], Expr]) -> Expr:
 
 def _parse_unary(stream: TokenStream, symbol: Callable[[str], Expr]) -> Expr:
     token = stream.take()
+    if not token:
+        raise ExprSyntaxError("the expression ends too early")
     if token == "-":
         return -_parse_unary(stream, symbol)
     if token == "(":

@@ -41,10 +41,17 @@ _PUNCTUATION = {
     "|": MLIRTokenKind.VERTICAL_BAR,
 }
 _KINDS = (None, MLIRTokenKind.BARE_IDENT, MLIRTokenKind.PERCENT_IDENT)
+_MAX_DIGITS = 4000
+"""Python refuses to read more (4300 at most)."""
 
 
 class QuickLexer(MLIRLexer):
     """See the module."""
+
+    # xDSL's, but possessive: an unclosed string took it time exponential in its length.
+    _unescaped_characters_regex = re.compile(
+        r'"(?:[^"\\\n\v\f]++|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+"'
+    )
 
     def lex(self) -> MLIRToken:
         found = _QUICK.match(self.input.content, self.pos)
@@ -59,8 +66,12 @@ class QuickLexer(MLIRLexer):
 
     def _lex_other(self) -> MLIRToken:
         try:
-            return super().lex()
+            token = super().lex()
         except LexError:
             raise
         except ParseError as failure:
             raise LexError(failure.span, failure.msg) from None
+        length = len(token.span)
+        if token.kind == MLIRTokenKind.INTEGER_LIT and length > _MAX_DIGITS:
+            raise LexError(token.span, f"A number of {length} digits is too long")
+        return token

@@ -95,6 +95,13 @@ def parse_integer(parser: LocParser, what: str = "an integer") -> int:
     number = parse_number(parser, what)
     if not isinstance(number.value, int) or isinstance(number.value, bool):
         parser.raise_error(f"{what} is expected here", number.span)
+    if not -(2**63) < number.value < 2**63:  # the least i64 stands for `?`
+        error(
+            number.span,
+            "PTO145",
+            f"{number.value} does not fit in 64 bits",
+            rule="integers lie between -2^63 and 2^63, which are excluded",
+        )
     return number.value
 
 

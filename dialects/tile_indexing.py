@@ -310,7 +310,8 @@ class TopkOp(Instruction):
         check_extent("the number of rows of the lists", rows, values.rows)
         check_extent("the number of columns", columns, source.columns)
         wanted = scratch_columns(values.columns, source.columns)
-        check_extent("the width of the scratch", wanted, buffer_type(self.scratch).columns)
+        scratch = buffer_type(self.scratch)
+        check_extent("the width of the scratch", wanted, scratch.columns)
         if self.lengths is not None:
             lengths = buffer_type(self.lengths)
             if lengths.element_type not in (i32, i64):

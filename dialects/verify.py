@@ -11,6 +11,7 @@ every run of the compiler comes through here.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
 from xdsl.dialects.builtin import ModuleOp
@@ -33,21 +34,71 @@ if TYPE_CHECKING:
 OPERATION, DOMINANCE, SYMBOL, LAUNCH = "PTO170", "PTO171", "PTO172", "PTO173"
 
 
-def verify_module(module: ModuleOp) -> None:
-    """Raises a CompileError with all that is wrong, at most 20 findings and a count."""
-    verifier = _Verifier()
+Snapshot = list[tuple[object, ...]]
+"""All that the verification of an isolated operation depends on; see `snapshot_of`."""
+
+
+@dataclass
+class Verified:
+    """The functions and kernels that were found right, as they were then.
+
+    A pass touches few of them; the others need not be verified again after it.
+    """
+
+    known: dict[Operation, tuple[Snapshot, list[LaunchOp]]] = field(
+        default_factory=dict[Operation, "tuple[Snapshot, list[LaunchOp]]"]
+    )
+
+
+def verify_module(module: ModuleOp, verified: Verified | None = None) -> None:
+    """Raises a CompileError with all that is wrong, at most 20 findings and a count.
+
+    What `verified` knows and nobody changed since is not looked at again.
+    """
+    verified = verified or Verified()
+    verifier = _Verifier(verified)
     verifier.check(module)
     verifier.symbols(module)
     if not verifier.found:
-        verifier.flags(module)
+        verifier.flags()
     if verifier.found:
         raise CompileError(limited(verifier.found, MAX_ERRORS))
+    verified.known |= verifier.fresh
+
+
+def snapshot_of(isolated: Operation) -> Snapshot:
+    """The operation and all in it: order, nesting, operands, types and attributes.
+
+    Attributes are immutable, so comparing two snapshots is mostly comparing identities.
+    """
+    rows: Snapshot = []
+    for op in isolated.walk():
+        operands = op.operands
+        rows.append(
+            (
+                op,
+                op.parent,
+                tuple(operands),
+                [value.type for value in operands],
+                [value.type for value in op.results],
+                op.properties.copy(),
+                op.attributes.copy(),
+                tuple(op.successors),
+            )
+        )
+        for region in op.regions:
+            for block in region.blocks:
+                rows.append((op, region, block, list(block.arg_types)))
+    return rows
 
 
 class _Verifier:
     """One walk over a module; what it finds is collected in `found`."""
 
-    def __init__(self) -> None:
+    def __init__(self, verified: Verified) -> None:
+        self.verified = verified
+        self.fresh: dict[Operation, tuple[Snapshot, list[LaunchOp]]] = {}
+        """The isolated operations that were looked at."""
         self.found: list[Diagnostic] = []
         self.visible: set[SSAValue] = set()
         self.launches: list[LaunchOp] = []
@@ -59,6 +110,20 @@ class _Verifier:
 
     def check(self, op: Operation) -> None:
         """The operation and all in it; its results become visible."""
+        isolated = op.has_trait(IsolatedFromAbove) and not isinstance(op, ModuleOp)
+        if not isolated:
+            self._check(op)
+            return
+        snapshot = snapshot_of(op)
+        known = self.verified.known.get(op)
+        if known is not None and known[0] == snapshot:
+            self.launches += known[1]
+            return
+        earlier = len(self.launches)
+        self._check(op)
+        self.fresh[op] = snapshot, self.launches[earlier:]
+
+    def _check(self, op: Operation) -> None:
         for number, operand in enumerate(op.operands):
             if operand not in self.visible:
                 self._undefined(op, number, operand)
@@ -160,9 +225,9 @@ class _Verifier:
 
     # -- flags
 
-    def flags(self, module: ModuleOp) -> None:
-        """The flags of each kernel."""
-        kernels = [op for op in module.ops if op.name == "npu.kernel"]
+    def flags(self) -> None:
+        """The flags of each kernel that was looked at."""
+        kernels = [op for op in self.fresh if op.name == "npu.kernel"]
         if not kernels:
             return
         from pyptoc.dialects.verify_flags import check_flags

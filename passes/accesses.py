@@ -26,6 +26,7 @@ from pyptoc.dialects.npu import GatherOp, LoadOp, ScatterOp, StoreOp, TasksOp
 from pyptoc.dialects.npu_attrs import AccessMode
 from pyptoc.dialects.subscripts import Mixed
 from pyptoc.passes.shapes import Dims, Shapes
+from pyptoc.passes.typed import values_in
 
 Range = tuple[Expr, Expr]
 """Start and end (exclusive) along one dimension."""
@@ -200,9 +201,9 @@ def mentions_inner(given: Range, tasks: TasksOp) -> bool:
     """Whether a symbol is defined inside the body (and is no grid index)."""
     grid = set(tasks.grid_args)
     return any(
-        key not in grid and isinstance(key, SSAValue) and is_inside(key, tasks)
+        value not in grid and is_inside(value, tasks)
         for expr in given
-        for key in expr.symbols()
+        for value in values_in(expr)
     )
 
 

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import math
 
-from xdsl.dialects.builtin import AnyFloat, IntegerType, f32, i32
+from xdsl.dialects.builtin import AnyFloat, f32, i32
 from xdsl.ir import SSAValue
 
 from pyptoc.dialects.expr import Compare, Expr
@@ -44,6 +44,7 @@ from pyptoc.dialects.pypto.reduce import (
 from pyptoc.dialects.pypto.shape import ArangeOp
 from pyptoc.passes.shapes import Shapes
 from pyptoc.passes.steps import Steps, axis_of, element_of, is_last_axis, replaced
+from pyptoc.passes.typed import integer_width
 
 LAST_INDEX = 2**31 - 1
 """Greater than every index of an axis."""
@@ -114,7 +115,8 @@ def cumsum(op: CumsumOp, shapes: Shapes) -> None:
     """The scan in its one form; nothing if `op` has it already."""
     element = element_of(op.source)
     inside = f32 if isinstance(element, AnyFloat) else element
-    if isinstance(element, IntegerType) and element.width.data < 32:
+    width = integer_width(element)
+    if width is not None and width < 32:
         inside = i32
     if is_last_axis(op) and inside == element:
         return

@@ -84,8 +84,8 @@ class BlockPlan:
     """Items that have a barrier before them."""
     clocks: Clocks = field(default_factory=Clocks)
     drained: dict[int, list[tuple[Flag, int]]] = field(default_factory=dict)
-    """Outside loops: the carried flags taken back after an item, and where they were
-    set last."""
+    """Outside loops: the carried flags taken back after an item, and the position that
+    their sources have reached then."""
 
     @property
     def carried(self) -> list[Flag]:
@@ -114,10 +114,21 @@ def plan_flags(hazards: Hazards, limits: Limits) -> dict[BlockNode, BlockPlan]:
         _Planner(plan, hazards, limits).run()
         if node.loop is not None:
             tokens.setdefault(node.loop, []).extend(
-                (flag, node.items[flag.set_item].last + 2) for flag in plan.carried
+                (flag, _reached(node, node.loop, flag)) for flag in plan.carried
             )
         plans[node] = plan
     return plans
+
+
+def _reached(node: BlockNode, loop: Item, flag: Flag) -> int:
+    """What the source of a carried flag has reached when the loop gives it back.
+
+    Every trip sets it if it is set in the body of the loop itself. An inner loop may
+    have run no time in the last trip: then all that is sure is what was before.
+    """
+    if node.block.parent_op() is loop.op:
+        return node.items[flag.set_item].last
+    return loop.first - 1
 
 
 class _Planner:
@@ -231,16 +242,20 @@ class _Planner:
         end = clocks.now
         for number, item in enumerate(self.items):
             primed: dict[int, int] = {}
+            drained: dict[int, int] = {}
             for flag in self.plan.carried:
+                source, target = flag.pair
                 if flag.wait_item <= number:
-                    source, target = flag.pair
                     primed[target] = primed.get(target, 0) | 1 << source
+                if flag.set_item >= number:
+                    drained[source] = drained.get(source, 0) | 1 << target
             for access in item.accesses:
                 row = clocks.at(access.pipe, before(number))
                 for pipe in range(len(PIPES)):
                     access.entered |= (row[pipe] >= 0) << pipe
                     access.left |= (end[pipe][access.pipe] >= access.last) << pipe
                 access.primed |= primed.get(access.pipe, 0)
+                access.drained |= drained.get(access.pipe, 0)
 
 
 class _Trip:
@@ -334,7 +349,7 @@ class _Trip:
             if row[source] >= need.position - trip:
                 return True
             if need.left:
-                over = self.items[need.item].last - trip
+                over = self.items[need.item].last + 1 - trip
                 if any(row[pipe] >= over for pipe in bits(need.left)):
                     return True
         return False

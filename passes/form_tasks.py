@@ -35,6 +35,7 @@ from pyptoc.passes.groups import Group, groups_in
 from pyptoc.passes.ownership import defined_in
 from pyptoc.passes.shapes import Shapes, static_bound
 from pyptoc.passes.structured import LEAVES, iteration_dims
+from pyptoc.passes.typed import values_in
 from pyptoc.passes.windows import window_of
 
 GRID = "npu.grid"
@@ -153,9 +154,14 @@ def operand_obstacle(outer: scf.ForOp, group: Group) -> str | None:
                     return "a tensor of the body is no window of an outer one"
             elif defined_in(value, outer) and not is_offset(value, op):
                 return "a scalar operand is computed in the body"
-        for dim in iteration_dims(op, shapes):
-            if mentions(dim, outer) and static_bound(dim) is None:
+        dims = iteration_dims(op, shapes)
+        for axis, dim in enumerate(dims):
+            if not mentions(dim, outer):
+                continue
+            if static_bound(dim) is None:
                 return "a size depends on the index and has no static bound"
+            if axis < len(dims) - 2:  # a grid axis, which has no empty tiles
+                return "a leading size depends on the index"
     return None
 
 
@@ -186,6 +192,4 @@ def is_constant(value: SSAValue) -> bool:
 
 def mentions(expr: Expr, loop: scf.ForOp) -> bool:
     """Whether a symbol of `expr` is defined inside `loop`."""
-    return any(
-        isinstance(key, SSAValue) and defined_in(key, loop) for key in expr.symbols()
-    )
+    return any(defined_in(value, loop) for value in values_in(expr))

@@ -87,7 +87,10 @@ class Access:
     left: int = 0
     """Pipes (bits) that know of each such access once the item is over."""
     primed: int = 0
-    """Pipes (bits) from which a flag carried from trip to trip comes before each."""
+    """Pipes (bits) from which a flag carried from trip to trip comes before each: what
+    they did before the outermost loop is over then."""
+    drained: int = 0
+    """Pipes (bits) that know of each by such a flag once the outermost loop is over."""
 
 
 @dataclass(eq=False)
@@ -301,13 +304,14 @@ def summarize(item: Item) -> None:
                     seen.entered &= access.entered
                     seen.left &= access.left
                     seen.primed &= access.primed
+                    seen.drained &= access.drained
     item.accesses = list(merged.values())
 
 
 def forget(item: Item) -> None:
     """Reset what an earlier plan said about the accesses of an instruction."""
     for access in item.accesses:
-        access.entered = access.left = access.primed = 0
+        access.entered = access.left = access.primed = access.drained = 0
 
 
 def _copy(access: Access) -> Access:
@@ -320,6 +324,7 @@ def _copy(access: Access) -> Access:
         access.entered,
         access.left,
         access.primed,
+        access.drained,
     )
 
 

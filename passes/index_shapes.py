@@ -15,7 +15,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, SSAValue
 
 from pyptoc.dialects.expr import Expr
@@ -31,6 +30,7 @@ from pyptoc.dialects.pypto.indexing import (
     ScatterRowsOp,
     TopkOp,
 )
+from pyptoc.passes.typed import tensor_type
 
 if TYPE_CHECKING:
     from pyptoc.passes.shapes import Dims, Shapes
@@ -114,8 +114,7 @@ def _along(
 
 
 def _rank(value: SSAValue) -> int:
-    assert isinstance(value.type, TensorType)
-    return value.type.get_num_dims()
+    return tensor_type(value).get_num_dims()
 
 
 def gathered(shapes: Shapes, op: GatherOp | GatherRowsOp | IndexSelectOp) -> Dims:

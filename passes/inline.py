@@ -52,6 +52,10 @@ class InlinePass(PyptocPass):
         }
         done: set[str] = set()
         for function in functions.values():
+            if not function.body.blocks and not _is_private(function):
+                message = f"@{function.sym_name.data} has no body"
+                help = "an operator is written func.func @name(%x: tensor<...>) { ... }"
+                error(function, "PTO180", message, help=help)
             _inline_calls(function, functions, [], done)
         for function in functions.values():
             if _is_private(function):

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import IntegerAttr, IntegerType, TensorType
+from xdsl.dialects.builtin import TensorType
 from xdsl.ir import (
     Attribute,
     Block,
@@ -62,6 +62,7 @@ from pyptoc.passes.kernel_body import (
 )
 from pyptoc.passes.lower_index import lower_index
 from pyptoc.passes.structured import element_type
+from pyptoc.passes.typed import constant
 
 ROW_NAMES: dict[type[Operation], str] = {
     SumOp: "row_sum",
@@ -147,9 +148,7 @@ class VectorBody(KernelBody):
         sizes = list(op.mixed_sizes)
         rows, columns = [1] * (2 - len(sizes)) + sizes
         dest = self.result_tile(op, (rows, columns))
-        element = element_type(op.results[0])
-        assert isinstance(element, IntegerType)
-        zero = IntegerAttr(0, element)
+        zero = constant(0, element_type(op.results[0]))
         self._emit(op, "arange", [zero], dest)
 
     def _cast(self, op: CastOp) -> None:

@@ -160,7 +160,9 @@ class _Finder:
         kinds = self.table.setdefault(access.resource, {})
         kind = access.pipe, access.slot, access.write
         seen = kinds.get(kind)
-        left = access.left if seen is None else access.left & seen.left
+        left = access.left | (access.drained if self.node.loop is None else 0)
+        if seen is not None:
+            left &= seen.left
         kinds[kind] = _Seen(access, number, access.last, left)
 
 

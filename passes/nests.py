@@ -47,6 +47,12 @@ class Nest:
             for loop in self.loops
         ]
 
+    def bind_single_trips(self, shapes: Shapes) -> None:
+        """The counter of a loop that runs once is its lower bound, also in sizes."""
+        for loop, trips in zip(self.loops, self.trips(shapes), strict=True):
+            if trips.is_const and trips.value == 1:
+                shapes.bind(loop.body.block.args[0], shapes.expr(loop.lb))
+
     def bind(self, shapes: Shapes, indices: Sequence[Expr]) -> None:
         """Let the loop counters be expressions of the grid indices."""
         for loop, index in zip(self.loops, indices, strict=False):

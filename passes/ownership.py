@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 from xdsl.dialects import func, scf
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr, TensorType
-from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
+from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue, Use
 
 from pyptoc.dialects.context import PyptocContext
 from pyptoc.dialects.pypto.indexing import IndexAddOp, ScatterRowsOp
@@ -201,10 +201,46 @@ def is_last_user(value: SSAValue, user: Operation) -> bool:
         if isinstance(parent, scf.ForOp) and is_inside(parent, home):
             return False
         parent = parent.parent_op()
-    return all(
+    if not all(
         use.operation is user or is_over(use.operation, user, home)
         for use in value.uses
+    ):
+        return False
+    return all(
+        is_over(use.operation, user, home)
+        for alias in aliases_of(value, user)
+        for use in alias.uses
     )
+
+
+def aliases_of(value: SSAValue, user: Operation) -> list[SSAValue]:
+    """Other values that share the bytes of `value`, but for what `user` makes."""
+    found: dict[SSAValue, None] = {value: None}
+    queue = [value]
+    while queue:
+        for use in queue.pop().uses:
+            if use.operation is user:
+                continue
+            for alias in _shares(use):
+                if alias not in found:
+                    found[alias] = None
+                    queue.append(alias)
+    return list(found)[1:]
+
+
+def _shares(use: Use) -> list[SSAValue]:
+    """The values that an op makes of the bytes of one of its operands."""
+    op = use.operation
+    match op:
+        case ViewOp() | TransposeOp() | ReshapeOp():
+            return list(op.results)
+        case scf.ForOp() if use.index >= 3:
+            number = use.index - 3
+            return [op.body.block.args[number + 1], op.results[number]]
+        case scf.YieldOp() if (parent := op.parent_op()) is not None:
+            return [parent.results[use.index]] if parent.results else []
+        case _:
+            return []
 
 
 def is_inside(op: Operation, home: Block) -> bool:

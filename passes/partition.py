@@ -28,9 +28,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from xdsl.dialects import func
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, Operation, OpResult
+from xdsl.dialects import func, scf
+from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.ir import Block, Operation, OpResult, SSAValue, Use
 
 from pyptoc.dialects.context import PyptocContext
 from pyptoc.dialects.pypto.attrs import CubeTileAttr
@@ -41,10 +41,11 @@ from pyptoc.passes.base import PyptocPass
 from pyptoc.passes.cleanup import erase_dead
 from pyptoc.passes.groups import Group, domain_of
 from pyptoc.passes.matmul_shape import matmul_shape
-from pyptoc.passes.ownership import Ownership
-from pyptoc.passes.shapes import Shapes
-from pyptoc.passes.structured import LEAVES, unit_of
+from pyptoc.passes.ownership import Ownership, root_of
+from pyptoc.passes.shapes import Dims, Shapes
+from pyptoc.passes.structured import LEAVES, tensor_operands, unit_of
 from pyptoc.passes.tile_settings import nearest_tile
+from pyptoc.passes.windows import window_of
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,7 @@ class Grouping:
     def __post_init__(self) -> None:
         self.ops = list(self.block.ops)
         self.producers = {op: self._producers(op) for op in self.ops}
+        self._order_after_readers()
 
     def run(self) -> list[Group]:
         """The groups, in block order; the block is reordered to keep each together."""
@@ -141,6 +143,8 @@ class Grouping:
         unit = groups[0].unit if groups else "vector"
         if any(self._reads_stored(member, members) for member in ops):
             return None
+        if any(self._is_overwritten(member, ops) for member in ops):
+            return None
         if unit == "vector" and domain_of(ops, self.shapes) is None:
             return None
         if unit == "cube" and len(ops) > 2:
@@ -152,6 +156,31 @@ class Grouping:
         return any(
             isinstance(producer, AssembleOp) and producer in members
             for producer in self.producers[op]
+        )
+
+    def _is_overwritten(self, op: Operation, members: Sequence[Operation]) -> bool:
+        """Whether a task could store what another task of the group still reads."""
+        if not isinstance(op, AssembleOp):
+            return False
+        root = root_of(op.dest)
+        if root.owner in members:
+            return True
+        box = tuple(map(self.shapes.mixed, op.mixed_offsets))
+        return any(
+            root_of(value) is root
+            and (unit_of(member) == "cube" or not self._is_box(value, box, op.source))
+            for member in members
+            for value in tensor_operands(member)
+        )
+
+    def _is_box(self, value: SSAValue, offsets: Dims, like: SSAValue) -> bool:
+        """Whether `value` is the box at `offsets` that has the sizes of `like`."""
+        window = window_of(value, self.shapes)
+        rank = len(window.offsets)
+        return (
+            window.offsets == offsets
+            and window.dims == tuple(range(rank - len(window.dims), rank))
+            and self.shapes.dims(value) == self.shapes.dims(like)
         )
 
     def _is_convex(self, members: set[Operation]) -> bool:
@@ -177,6 +206,19 @@ class Grouping:
                 if isinstance(operand, OpResult) and operand.op.parent is self.block:
                     found[operand.op] = None
         return list(found)
+
+    def _order_after_readers(self) -> None:
+        """What is written in place waits for the earlier readers of its old value."""
+        readers: dict[SSAValue, dict[Operation, None]] = {}
+        for op in self.ops:
+            before = dict.fromkeys(self.producers[op])
+            for value in written_by(op):
+                before |= readers.get(root_of(value), {})
+            self.producers[op] = list(before)
+            for inner in op.walk():
+                for operand in inner.operands:
+                    if isinstance(operand.type, TensorType):
+                        readers.setdefault(root_of(operand), {})[op] = None
 
     def _make_adjacent(self) -> None:
         """Reorder: a group's ops follow each other, everything else keeps its order."""
@@ -227,6 +269,17 @@ class Grouping:
             yield fences[fence_before[op] - 1]
 
 
+def written_by(op: Operation) -> list[SSAValue]:
+    """The tensors that `op`, or an op inside it, may write in place."""
+    found: list[SSAValue] = []
+    for inner in op.walk():
+        if isinstance(inner, AssembleOp):
+            found.append(inner.dest)
+        elif isinstance(inner, scf.ForOp):
+            found += inner.iter_args
+    return found
+
+
 def may_split(op: Operation, shapes: Shapes) -> bool:
     """Whether split-k may cut a matmul: the parts need a destination of their own."""
     if not isinstance(op, MatmulOp | ScaledMmOp):
@@ -260,6 +313,6 @@ def is_free_leaf(op: Operation) -> bool:
     )
 
 
-def is_destination(use) -> bool:
+def is_destination(use: Use) -> bool:
     """Whether a use is the destination of an assemble."""
     return isinstance(use.operation, AssembleOp) and use.index == 1

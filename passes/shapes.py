@@ -17,7 +17,7 @@ The analysis only reads the IR. `passes.builder` turns an expression back into o
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from xdsl.dialects import arith, func, scf
 from xdsl.dialects.builtin import (
@@ -55,6 +55,7 @@ from pyptoc.dialects.pypto.shape import (
 )
 from pyptoc.dialects.subscripts import ints
 from pyptoc.passes import index_shapes
+from pyptoc.passes.typed import shape_of
 
 Dims = tuple[Expr, ...]
 Shaped = TensorType[Attribute] | MemRefType[Attribute]
@@ -122,8 +123,7 @@ class Shapes:
                 return Expr.sym(value)
 
     def _compute(self, value: SSAValue) -> Dims:
-        assert isinstance(value.type, TensorType | MemRefType)
-        shape = value.type.get_shape()
+        shape = shape_of(value.type)
         if all(size >= 0 for size in shape):
             return tuple(Expr.const(size) for size in shape)
         found = self._dynamic(value)
@@ -232,11 +232,11 @@ def _names_of(
     if not isinstance(dims, ArrayAttr):
         return {}
     type_ = function.function_type.inputs.data[position]
-    assert isinstance(type_, TensorType | MemRefType)
-    dynamic = [axis for axis, size in enumerate(type_.get_shape()) if size < 0]
+    dynamic = [axis for axis, size in enumerate(shape_of(type_)) if size < 0]
+    names = cast("ArrayAttr[Attribute]", dims).data
     return {
         (position, axis): name.data
-        for axis, name in zip(dynamic, dims.data, strict=False)
+        for axis, name in zip(dynamic, names, strict=False)
         if isinstance(name, StringAttr)
     }
 

@@ -23,11 +23,11 @@ tensor.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, cast
 
 from xdsl.dialects import func, scf
 from xdsl.dialects.builtin import IndexType, ModuleOp, StringAttr, TensorType
-from xdsl.ir import Operation, OpResult, SSAValue
+from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
 from pyptoc.dialects.context import PyptocContext
 from pyptoc.dialects.diagnostics import error
@@ -149,8 +149,7 @@ class SplitK:
         """`empty[factor, ..]` in place of the tasks' destination."""
         empty = initial.owner
         assert isinstance(empty, EmptyOp)
-        type_ = empty.results[0].type
-        assert isinstance(type_, TensorType)
+        type_ = cast("TensorType[Attribute]", empty.results[0].type)
         shape = [self.factor, *type_.get_shape()]
         build = Builder.before(self.tasks)
         new = EmptyOp.make(

@@ -21,11 +21,6 @@ from math import inf
 from typing import TypeVar
 
 from xdsl.dialects.builtin import (
-    AnyFloat,
-    FloatAttr,
-    IntegerAttr,
-    IntegerType,
-    Signedness,
     TensorType,
 )
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -51,6 +46,7 @@ from pyptoc.dialects.pypto.shape import (
 )
 from pyptoc.passes.index_shapes import INDEXING
 from pyptoc.passes.shapes import Dims, Shapes
+from pyptoc.passes.typed import constant, tensor_type
 
 Op = TypeVar("Op", bound=Operation)
 
@@ -94,14 +90,7 @@ VECTOR = (
 
 def identity(monoid: Monoid, element: Attribute) -> Attribute:
     """The monoid's identity as a constant of an element type."""
-    if not isinstance(element, IntegerType):
-        assert isinstance(element, AnyFloat)
-        return FloatAttr(float(monoid.identity), element)
-    count = 2**element.width.data
-    low = 0 if element.signedness.data == Signedness.UNSIGNED else -count // 2
-    high = low + count - 1
-    value = max(low, min(high, monoid.identity))
-    return IntegerAttr(int(value), element)
+    return constant(monoid.identity, element)
 
 
 def unit_of(op: Operation) -> str | None:
@@ -137,14 +126,12 @@ def is_reduction(op: Operation) -> bool:
 
 def tensor_rank(value: SSAValue) -> int:
     """The rank of a tensor value."""
-    assert isinstance(value.type, TensorType)
-    return value.type.get_num_dims()
+    return tensor_type(value).get_num_dims()
 
 
 def element_type(value: SSAValue) -> Attribute:
     """The element type of a tensor value."""
-    assert isinstance(value.type, TensorType)
-    return value.type.element_type
+    return tensor_type(value).element_type
 
 
 def iteration_dims(op: Operation, shapes: Shapes) -> Dims:

@@ -24,11 +24,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import (
-    AnyFloat,
-    FloatAttr,
     IntegerAttr,
-    IntegerType,
-    Signedness,
     StringAttr,
     TensorType,
     UnitAttr,
@@ -66,6 +62,7 @@ from pyptoc.passes.task_builder import (
     open_tasks,
 )
 from pyptoc.passes.tile_settings import TILE
+from pyptoc.passes.typed import constant
 from pyptoc.passes.windows import window_of
 
 
@@ -310,8 +307,8 @@ class Selection:
         element, step = element_type(self.op.source), self.task.tiler.steps[-1]
         box = list(extents)[-2:]
         sizes = [body.index(extent.size) for extent in box]
-        values = full(body, number(0, element), bounded_type(box, element), sizes)
-        indices = full(body, number(-1, i32), bounded_type(box, i32), sizes)
+        values = full(body, constant(0, element), bounded_type(box, element), sizes)
+        indices = full(body, constant(-1, i32), bounded_type(box, i32), sizes)
         lengths = self._lengths(body)
         if total.is_const and 0 < total.value <= step:
             whole = Extent(ZERO, total, total.value)
@@ -377,8 +374,7 @@ class Selection:
         none = body.build.value(LtOp.make(indices, 0))
         if needs_values:
             value = float("-inf") if op.pad_value is None else op.pad_value.value.data
-            literal = number(value, element)
-            chosen = WhereOp.make(none, literal.value.data, values)
+            chosen = WhereOp.make(none, constant(value, element), values)
             values = body.build.value(chosen)
         if pad != -1:
             indices = body.build.value(WhereOp.make(none, pad, indices))
@@ -408,15 +404,3 @@ def full(
         for static, size in zip(shape, given, strict=True)
     ]
     return body.build.value(FullOp.make(value, mixed, result_type=type_))
-
-
-def number(value: float, element: Attribute) -> IntegerAttr | FloatAttr:
-    """A constant of an element type; of integers the nearest one there is."""
-    if isinstance(element, IntegerType):
-        unsigned = element.signedness.data is Signedness.UNSIGNED
-        bits = element.width.data
-        low = 0 if unsigned else -(2 ** (bits - 1))
-        high = 2**bits - 1 if unsigned else 2 ** (bits - 1) - 1
-        return IntegerAttr(int(max(low, min(high, value))), element)
-    assert isinstance(element, AnyFloat)
-    return FloatAttr(float(value), element)

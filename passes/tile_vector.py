@@ -103,6 +103,7 @@ class VectorTiler:
     domain: Domain = field(init=False)
 
     def __post_init__(self) -> None:
+        self.nest.bind_single_trips(self.shapes)
         self._find_domain()
         tile = self.group.ops[0].attributes[TILE]
         assert isinstance(tile, VecTileAttr)

@@ -11,8 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import TensorType
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation, OpResult, SSAValue
 
+from pyptoc.dialects.pypto.attrs import CubeTileAttr
 from pyptoc.dialects.pypto.reduce import CumsumOp
 from pyptoc.dialects.pypto.shape import AssembleOp
 from pyptoc.dialects.tile_types import BufType, bytes_of, element_bits
@@ -20,6 +21,8 @@ from pyptoc.passes.cube_tiles import round_up
 from pyptoc.passes.groups import Domain, Group
 from pyptoc.passes.shapes import Shapes
 from pyptoc.passes.structured import element_type, is_one, is_reduction, tensor_operands
+from pyptoc.passes.tile_settings import TILE
+from pyptoc.passes.windows import window_of
 from pyptoc.runtime.machine import Machine
 
 MAX_ROWS = 64
@@ -111,18 +114,25 @@ class VectorChooser:
 
         In phases, what a loop loads or stores has two slots that live as long as the
         loop, and row values stay for later phases; all of them are taken together.
+        A product that is split over K is loaded in parts, which are added.
         """
         ops = self.group.ops
         last = {v: i for i, op in enumerate(ops) for v in tensor_operands(op)}
         moved = self._moved() if phased else set[SSAValue]()
-        kept = sum(2 * self._bytes(value, rows, columns) for value in moved)
+        split = {value for value in self._loaded() if self._is_split(value)}
+        kept = sum(
+            (4 if value in split else 2) * self._bytes(value, rows, columns)
+            for value in moved
+        )
         kept += sum(self._accumulator(op, rows) for op in ops if phased)
         live: dict[SSAValue, int] = {}
         worst = kept
         for index, op in enumerate(ops):
             for value in (*tensor_operands(op), *_results(op)):
-                if value not in live and value not in moved:
-                    live[value] = self._bytes(value, rows, columns)
+                if value not in live and (value not in moved or value in split):
+                    size = live[value] = self._bytes(value, rows, columns)
+                    if value in split and not phased:
+                        worst = max(worst, sum(live.values()) + 2 * size)
             spare = self._scanned(op, rows, columns) if phased else 0
             worst = max(worst, kept + spare + sum(live.values()))
             for value in list(live):
@@ -131,13 +141,25 @@ class VectorChooser:
                     kept += size if phased and self._is_row(value) else 0
         return worst
 
+    def _made(self) -> set[SSAValue]:
+        return {value for op in self.group.ops for value in _results(op)}
+
+    def _loaded(self) -> set[SSAValue]:
+        """The values that tasks load."""
+        used = {value for op in self.group.ops for value in tensor_operands(op)}
+        return used - self._made()
+
     def _moved(self) -> set[SSAValue]:
         """The values that tasks load or store."""
         ops = self.group.ops
-        made = {value for op in ops for value in _results(op)}
-        loaded = {value for op in ops for value in tensor_operands(op)} - made
         stored = {op.source for op in ops if isinstance(op, AssembleOp)}
-        return loaded | stored | (made & set(self.group.outputs))
+        return self._loaded() | stored | (self._made() & set(self.group.outputs))
+
+    def _is_split(self, value: SSAValue) -> bool:
+        """Whether `value` is a window of a product that split-k will cut."""
+        base = window_of(value, self.shapes).base
+        tile = base.op.attributes.get(TILE) if isinstance(base, OpResult) else None
+        return isinstance(tile, CubeTileAttr) and tile.split_k > 1
 
     def _accumulator(self, op: Operation, rows: int) -> int:
         """What a loop carries for `op`, with room for the next partial result."""

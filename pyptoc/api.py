@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from pyptoc.dialects.diagnostics import Diagnostic
     from pyptoc.runtime.machine import Machine
+    from pyptoc.runtime.run import Run
     from pyptoc.runtime.signature import Signature
 
 
@@ -42,6 +44,9 @@ class Program:
         """
         The results by name, for arrays and numbers named like the arguments.
 
+        The first run translates the module's kernels, so that the next ones are fast;
+        a module that is changed afterwards needs a `Program` of its own.
+
         Arrays are not converted: an f32 argument takes a float32 array. bf16 and f8
         come as ml_dtypes arrays or as unsigned integers with their bits. Raises
         `CompileError` for inputs that do not fit and `RunError` for a program that
@@ -51,13 +56,19 @@ class Program:
 
         from pyptoc.runtime.bindings import Bindings
         from pyptoc.runtime.inputs import accept, complete
-        from pyptoc.runtime.run import run
 
         given = {name: np.asarray(value) for name, value in arrays.items()}
         _refuse_unknown(self.signature, given)
         inputs = accept(self.signature, given, "run()", Bindings())
         inputs = complete(self.signature, inputs, "run()", None)
-        return run(self.module, self.machine, inputs.values, self.signature.name)
+        return self._runner(inputs.values, self.signature.name)
+
+    @cached_property
+    def _runner(self) -> Run:
+        # Translating the kernels takes longer than many runs do.
+        from pyptoc.runtime.run import runner
+
+        return runner(self.module, self.machine)
 
 
 def _refuse_unknown(signature: Signature, given: dict[str, Any]) -> None:

@@ -69,8 +69,9 @@ def run_passes(
     timing: Timing | None = None,
 ) -> None:
     """Applies the passes in order, in place; each result is verified."""
-    from pyptoc.dialects.verify import verify_module
+    from pyptoc.dialects.verify import Verified, verify_module
 
+    verified = Verified()
     timing = timing or Timing()
     for watcher in watchers:
         watcher.start(module)
@@ -89,7 +90,7 @@ def run_passes(
         timing.add(each.name, applied - started)
         if verify_each:
             try:
-                verify_module(module)
+                verify_module(module, verified)
             except Exception as problem:
                 raise BrokenIRError(each.name, problem) from problem
             timing.add("verify", time.perf_counter() - applied)

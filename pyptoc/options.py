@@ -53,6 +53,7 @@ class Options(argparse.Namespace):
 
     verify_each: bool = True
     check_each: bool = False
+    remarks: bool = False
     timing: bool = False
     dump_pass_pipeline: bool = False
     crash_reproducer: str | None = None
@@ -164,6 +165,7 @@ def _add_checking(parser: argparse.ArgumentParser) -> None:
         action=flag,
         help="run after every pass on the same inputs and name the first that differs",
     )
+    add("--remarks", action=flag, help="what passes left undone, and why")
     add("--timing", action=flag, help="seconds of each pass, to standard error")
     add("--dump-pass-pipeline", action=flag, help="the pipeline, to standard error")
     add("--crash-reproducer", metavar="FILE", help="the IR before a pass that fails")

@@ -16,10 +16,15 @@ if TYPE_CHECKING:
 
 @dataclass
 class Reporter:
-    """Prints diagnostics as they come, or keeps them for `--verify-diagnostics`."""
+    """
+    Prints diagnostics as they come, or keeps them for `--verify-diagnostics`.
+
+    Remarks are printed only on request: they are about speed, the program is right.
+    """
 
     sources: dict[str, str] = field(default_factory=dict[str, str])
     keep: bool = False
+    remarks: bool = False
     kept: list[Diagnostic] = field(default_factory=list["Diagnostic"])
 
     def report(self, diagnostics: Iterable[Diagnostic]) -> None:
@@ -29,10 +34,12 @@ class Reporter:
         for diagnostic in diagnostics:
             if self.keep:
                 self.kept.append(diagnostic)
+            elif diagnostic.severity == "remark":
+                if self.remarks:
+                    # One line: the text around it is no news.
+                    sys.stderr.write(render(diagnostic, {}) + "\n")
             else:
-                # A remark is a line: the program is right, its text is no news.
-                sources = {} if diagnostic.severity == "remark" else self.sources
-                sys.stderr.write(render(diagnostic, sources) + "\n")
+                sys.stderr.write(render(diagnostic, self.sources) + "\n")
 
 
 def plain_error(code: str, message: str, help: str = "") -> None:

@@ -278,6 +278,8 @@ def _to_f32_odd(array: Array) -> NDArray[np.float32]:
 
     Rounding to odd with at least two bits to spare never changes a later rounding.
     """
+    if not array.size or -(2**24) <= array.min() <= array.max() <= 2**24:
+        return array.astype(np.float32)  # exact
     wide = array.astype(np.int64)
     magnitude = np.where(wide < 0, -wide, wide).view(np.uint64)
     shift = np.zeros(wide.shape, np.uint64)

@@ -32,8 +32,11 @@ def call(interp: Interpreter, op: Any) -> Any:
     function = interp.functions.get(name)
     if function is None:
         interp.fail(op, "PTO190", f"@{name} has no body to call")
+    if name in interp.callers:
+        interp.fail(op, "PTO181", f"@{name} calls itself")
     inner = Interpreter(interp.functions)
     inner.loops = list(interp.loops)
+    inner.callers = (*interp.callers, name)
     block = function.regions[0].block
     bind(inner, block.args, [interp.hand_on(value, op) for value in op.operands])
     results = inner.run_block(block)

@@ -5,6 +5,7 @@ Floats accumulate in f32; i8 accumulates exactly in i32.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -46,7 +47,7 @@ def product(a: Array, b: Array) -> Array:
 def _fold(a: Array, b: Array) -> Array:
     """A matrix b serves all leading dimensions of a in one product."""
     if b.ndim == 2 and a.ndim > 2:
-        rows = a.reshape(-1, a.shape[-1])
+        rows = a.reshape(math.prod(a.shape[:-1]), a.shape[-1])
         return (rows @ b).reshape(*a.shape[:-1], b.shape[-1])
     return np.matmul(a, b)
 

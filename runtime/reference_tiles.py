@@ -7,7 +7,7 @@ elements so far, as lists in descending order.
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 import numpy as np
 
@@ -69,15 +69,23 @@ def place_of_index(
     return row
 
 
+def _moved(part: int | slice, by: int) -> slice:
+    """An index or a range, as a range `by` elements on."""
+    if isinstance(part, int):
+        return slice(by + part, by + part + 1)
+    whole = cast("slice[int, int, None]", part)
+    return slice(by + whole.start, by + whole.stop)
+
+
 def boxes(interp: Interpreter, op: Any, memory: Array, indices: Array) -> Any:
     """For each index, in order: its part of the box, and of the memory (or None)."""
     rows, columns = (interp.integer(extent) for extent in op.extents)
-    offsets = [interp.integer(offset) for offset in op.mixed_offsets]
+    offsets: list[int] = [interp.integer(each) for each in op.mixed_offsets]
     per, (row_dim, column_dim) = op.per.data, op.box_dims
     given = indices.reshape((rows, columns) if per == "element" else -1)
     for at in np.ndindex(given.shape):
         index = int(given[at])
-        mine = {
+        mine: tuple[int | slice, int | slice] = {
             "element": (at[0], at[-1]),
             "row": (at[0], slice(0, columns)),
             "column": (slice(0, rows), at[0]),
@@ -87,18 +95,11 @@ def boxes(interp: Interpreter, op: Any, memory: Array, indices: Array) -> Any:
         if place is None:
             yield mine, None
             continue
-        box = [slice(offset, offset + 1) for offset in offsets]
+        box: list[Any] = [slice(offset, offset + 1) for offset in offsets]
         for dim, part in zip((row_dim, column_dim), mine, strict=True):
             if dim >= 0:
-                start = offsets[dim]
-                first, last = (
-                    (part.start, part.stop)
-                    if isinstance(part, slice)
-                    else (part, part + 1)
-                )
-                box[dim] = slice(start + first, start + last)
-        start = offsets[op.axis_dim] + place
-        box[op.axis_dim] = slice(start, start + 1)
+                box[dim] = _moved(part, offsets[dim])
+        box[op.axis_dim] = _moved(place, offsets[op.axis_dim])
         whole = zip(box, memory.shape, strict=True)
         if any(one.start < 0 or one.stop > size for one, size in whole):
             interp.fail(op, "PTO402", f"{op.name} beyond {list(memory.shape)}")

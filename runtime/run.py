@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from numpy.typing import NDArray
@@ -16,6 +16,21 @@ def has_kernels(module: ModuleOp) -> bool:
     return any(op.name == "npu.kernel" for op in module.ops)
 
 
+Run = Callable[[Mapping[str, Any], str | None], dict[str, NDArray[Any]]]
+"""`run(inputs, entry)`: the results by name."""
+
+
+def runner(module: ModuleOp, machine: Machine) -> Run:
+    """A function that runs the module, as it is now; kernels are translated once."""
+    if has_kernels(module):
+        from pyptoc.runtime.executor import Executable
+
+        return Executable(module, machine).run
+    from pyptoc.runtime.reference import interpret
+
+    return lambda inputs, entry: interpret(module, dict(inputs), entry)
+
+
 def run(
     module: ModuleOp,
     machine: Machine,
@@ -26,10 +41,4 @@ def run(
 
     inputs: arrays and numbers by the arguments' names. Raises RunError.
     """
-    if has_kernels(module):
-        from pyptoc.runtime.executor import Executable
-
-        return Executable(module, machine).run(inputs, entry)
-    from pyptoc.runtime.reference import interpret
-
-    return interpret(module, dict(inputs), entry)
+    return runner(module, machine)(inputs, entry)

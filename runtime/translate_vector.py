@@ -253,7 +253,8 @@ class _Emitter:
         self.to.line(f"{self.to.bind(np.equal)}({self.text(b)}, 0, out={zeros})")
         self.call(np.divide, self.text(a), self.text(b))
         copy = self.to.bind(np.copyto)
-        self.to.line(f"{copy}({self.dest()}, 0, where={zeros})")
+        # Hardly ever is a divisor zero, and it is often a column: far fewer than these.
+        self.to.line(f"if {zeros}.any(): {copy}({self.dest()}, 0, where={zeros})")
 
     def copy(self) -> None:
         self.assign(self.dest(), self.text(self.op.args[0]))

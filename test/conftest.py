@@ -6,6 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# For a night: `pytest --hypothesis-profile=long test/passes/test_random_programs.py`.
+settings.register_profile("long", max_examples=5000)
 
 
 class RunFailedError(Exception):

@@ -297,7 +297,7 @@ def data(random: Random, shape: tuple[int, ...], element: str) -> Array:
 
 
 def random_dims(random: Random, rank: int, largest: int) -> Dims:
-    """Sizes from 1 on, small ones and sizes around 16 and 32 more often; some are `?`."""
+    """Sizes from 1 on, small ones and those around 16 more often; some are `?`."""
     dims: list[Dim] = []
     for axis in range(rank):
         size = random.choice(

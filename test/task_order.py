@@ -15,282 +15,19 @@ It shares no code with assemble-buffers: no expressions of tiles, no roots, no s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, product
-from typing import Any, cast
+from itertools import product
+from typing import Any
 
 import numpy as np
+from task_record import Box, HostRead, Launch, RecordingExecutable, Step, Symbols
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from pyptoc.dialects.npu import KernelOp, LaunchOp, ReadOp
 from pyptoc.dialects.npu_attrs import AccessMode, Selector, SelectorKind
-from pyptoc.dialects.npu_kernel import kernels_of
-from pyptoc.runtime.executor import Executable, _Program
 from pyptoc.runtime.machine import Machine
-from pyptoc.runtime.matmul import Scratch
-from pyptoc.runtime.memory import Buffers, Memory
-from pyptoc.runtime.orchestration import Orchestration
-from pyptoc.runtime.pipes import Pipes
-from pyptoc.runtime.signature import find_entry
-from pyptoc.runtime.translate import Core, KernelTranslator
-
-Range = tuple[int, int]
-
-
-# Boxes -------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Box:
-    """Elements of one allocation, as a box of one of its shapes."""
-
-    memory: int
-    """The address of the allocation, the same for all its reshapes."""
-    shape: tuple[int, ...]
-    ranges: tuple[Range, ...]
-    mode: AccessMode
-    exact: bool = True
-
-    @property
-    def empty(self) -> bool:
-        return any(lo >= hi for lo, hi in self.ranges)
-
-    @cached_property
-    def elements(self) -> frozenset[int]:
-        """Positions in the allocation."""
-        axes = [np.arange(lo, hi) for lo, hi in self.ranges]
-        grid = np.meshgrid(*axes, indexing="ij")
-        if not axes:
-            return frozenset((0,))
-        flat = np.ravel_multi_index([axis.ravel() for axis in grid], self.shape)
-        return frozenset(flat.tolist())
-
-    def holds(self, other: Box) -> bool:
-        """Whether `other`, of the same shape, lies in this box."""
-        pairs = zip(self.ranges, other.ranges, strict=True)
-        return other.empty or all(a <= c and d <= b for (a, b), (c, d) in pairs)
-
-    def meets(self, other: Box) -> bool:
-        """Whether the boxes share an element."""
-        if self.memory != other.memory or self.empty or other.empty:
-            return False
-        if self.shape == other.shape:
-            pairs = zip(self.ranges, other.ranges, strict=True)
-            return all(a < d and c < b for (a, b), (c, d) in pairs)
-        return not self.elements.isdisjoint(other.elements)
-
-    def conflicts(self, other: Box) -> bool:
-        """Whether the order matters; accumulating may happen in any order."""
-        modes = {self.mode, other.mode}
-        harmless = modes in ({AccessMode.READ}, {AccessMode.ACCUMULATE})
-        return not harmless and self.meets(other)
-
-
-def box_of_key(array: np.ndarray, key: Any, mode: AccessMode) -> Box:
-    """The box that `array[key]` is; indices and ranges only."""
-    keys = key if isinstance(key, tuple) else (key,)
-    ranges: list[Range] = []
-    for axis, size in enumerate(array.shape):
-        one = keys[axis] if axis < len(keys) else slice(None)
-        if isinstance(one, slice):
-            lo, hi, step = one.indices(size)
-            assert step == 1
-            ranges.append((lo, hi))
-        else:
-            assert 0 <= one < size
-            ranges.append((int(one), int(one) + 1))
-    return Box(address(array), array.shape, tuple(ranges), mode)
-
-
-def address(array: np.ndarray) -> int:
-    return array.__array_interface__["data"][0]
-
-
-# What happens ------------------------------------------------------------------------
-
-
-@dataclass
-class Launch:
-    """One launch with all its tasks, numbered from `first` in the order of the grid."""
-
-    op: LaunchOp
-    kernel: KernelOp
-    first: int
-    grid: tuple[int, ...]
-    shapes: list[tuple[int, tuple[int, ...]]]
-    """Address and shape of each buffer."""
-    scalars: tuple[Any, ...]
-    waits: list[tuple[tuple[Launch, ...], Selector]]
-    touched: list[tuple[int, int, Box]] = field(default_factory=list)
-    """Task in this launch, buffer and box of each transfer."""
-    declared: list[list[Box]] = field(default_factory=list)
-    """For each task, one box for each access of the kernel."""
-
-    def __post_init__(self) -> None:
-        self.indices = list(product(*map(range, self.grid)))
-        self.declared = [self._boxes(index) for index in self.indices]
-
-    @property
-    def tasks(self) -> range:
-        return range(self.first, self.first + len(self.indices))
-
-    def symbols(self, index: tuple[int, ...]) -> dict[str, int]:
-        """The values of `d0, ..` and `s0, ..` in one task."""
-        named = {f"d{axis}": value for axis, value in enumerate(index)}
-        scalars = enumerate(self.scalars)
-        return named | {f"s{n}": v for n, v in scalars if isinstance(v, int)}
-
-    def _boxes(self, index: tuple[int, ...]) -> list[Box]:
-        symbols = self.symbols(index)
-        boxes: list[Box] = []
-        for access in self.kernel.access_list:
-            memory, shape = self.shapes[access.buffer]
-            ranges: list[Range] = []
-            for lo, size, limit in zip(access.lo, access.size, shape, strict=True):
-                start = lo.evaluate(symbols)
-                end = start + size.evaluate(symbols)
-                ranges.append((max(start, 0), min(end, limit)))
-            boxes.append(
-                Box(memory, shape, tuple(ranges), access.mode, access.exact)
-            )
-        return boxes
-
-    def name(self, task: int) -> str:
-        index = ", ".join(map(str, self.indices[task - self.first]))
-        return f"@{self.op.callee_name}[{index}]"
-
-
-@dataclass
-class HostRead:
-    """A read of the orchestration; launches that follow start after it."""
-
-    op: ReadOp
-    box: Box
-    waits: list[tuple[tuple[Launch, ...], Selector]]
-
-
-Step = Launch | HostRead
-
-
-# Recording ---------------------------------------------------------------------------
-
-
-class Traced(np.ndarray):
-    """An array that tells which boxes of it are read and written."""
-
-    told: Callable[[Any, AccessMode], None]
-
-    def __getitem__(self, key: Any) -> Any:
-        self.told(key, AccessMode.READ)
-        return self.view(np.ndarray)[key]
-
-    def __setitem__(self, key: Any, value: Any) -> None:
-        self.told(key, AccessMode.WRITE)
-        self.view(np.ndarray)[key] = value
-
-
-class CountingBuffers(Buffers):
-    """Knows which task of a launch runs: each one starts by poisoning the buffers."""
-
-    task = -1
-
-    def poison(self) -> None:
-        self.task += 1
-
-
-class Recorder(Orchestration):
-    """Runs a function and remembers its launches, its reads and their waits."""
-
-    def __init__(self, function: Any, kernels: Any, buffers: CountingBuffers) -> None:
-        self.steps: list[Step] = []
-        self.kept: list[Memory] = []
-        """Keeps every allocation alive, so that an address means one."""
-        self.buffers = buffers
-        super().__init__(function, kernels)
-
-    def _events(self, op: Operation) -> None:
-        def join(*sets: tuple[Launch, ...]) -> tuple[Launch, ...]:
-            return tuple({id(one): one for one in chain(*sets)}.values())
-
-        self._call(op, join, op.operands)
-
-    def _read(self, op: Operation) -> None:
-        super()._read(op)
-        reading = cast(ReadOp, op)
-        selectors = [selector for _, selector in reading.wait_list]
-
-        def record(memory: Memory, place: tuple[int, ...], sets: Any) -> None:
-            box = box_of_key(memory.array, place, AccessMode.READ)
-            self.kept.append(memory)
-            waits = list(zip(sets, selectors, strict=True))
-            self.steps.append(HostRead(reading, box, waits))
-
-        groups = self.tuple_of(reading.mixed_offsets), self.tuple_of(reading.waits)
-        self.line(f"{self.bind(record)}({self.ref(reading.source)}, {groups[0]}, "
-                  f"{groups[1]})")
-
-    def _launch(self, op: Operation) -> None:
-        launch = cast(LaunchOp, op)
-        translator = self.kernels[launch.callee_name]
-        selectors = [selector for _, selector in launch.wait_list]
-
-        def run(grid: Any, memories: Any, scalars: Any, sets: Any) -> Any:
-            done = sum(len(s.indices) for s in self.steps if isinstance(s, Launch))
-            record = Launch(
-                launch,
-                translator.kernel,
-                done,
-                grid,
-                [(address(m.array), m.array.shape) for m in memories],
-                scalars,
-                list(zip(sets, selectors, strict=True)),
-            )
-            self.kept.extend(memories)
-            self.steps.append(record)
-            self._run(translator, record, memories)
-            return (record,)
-
-        groups = (launch.grid, launch.buffers, launch.scalars, list(launch.waits))
-        call = f"{self.bind(run)}({', '.join(map(self.tuple_of, groups))})"
-        self.line(f"{self.define(op.results[0])} = {call}")
-
-    def _run(
-        self, translator: KernelTranslator, record: Launch, memories: Any
-    ) -> None:
-        self.buffers.task = -1
-        traced: list[Memory] = []
-        for number, memory in enumerate(memories):
-            array = memory.array.view(Traced)
-
-            def told(
-                key: Any, mode: AccessMode, number: int = number, array: Any = array
-            ) -> None:
-                box = box_of_key(array, key, mode)
-                record.touched.append((self.buffers.task, number, box))
-
-            array.told = told
-            traced.append(Memory(array, memory.written))
-        translator.launch(record.grid, tuple(traced), record.scalars)
-        assert self.buffers.task + 1 == len(record.indices)
-
-
-class RecordingExecutable(Executable):
-    """An executable whose program records."""
-
-    recorder: Recorder
-
-    def prepare(self, name: str, ordered: bool = True) -> _Program:
-        buffers = CountingBuffers(self.machine)
-        core = Core(buffers, Scratch(), fuse=False, check=True)
-        kernels = {
-            name: KernelTranslator(kernel, core)
-            for name, kernel in kernels_of(self.module).items()
-        }
-        self.recorder = Recorder(find_entry(self.module, name), kernels, buffers)
-        return _Program(self.recorder, Pipes(0))
 
 
 def record(
@@ -332,9 +69,7 @@ class TaskOrder:
         return found
 
     @staticmethod
-    def _bits(
-        seen: dict[int, list[tuple[int, Box]]], boxes: Iterable[Box]
-    ) -> int:
+    def _bits(seen: dict[int, list[tuple[int, Box]]], boxes: Iterable[Box]) -> int:
         bits = 0
         for box in boxes:
             for other, theirs in seen.get(box.memory, ()):
@@ -465,7 +200,7 @@ class TaskOrder:
         return launch.name(task)
 
 
-def box_of_grid(producer: Launch, selector: Selector, symbols: dict[str, int]) -> int:
+def box_of_grid(producer: Launch, selector: Selector, symbols: Symbols) -> int:
     """The tasks of `producer` in the ranges of `selector`, clipped to its grid."""
     assert len(selector.ranges) == len(producer.grid)
     ranges: list[range] = []
@@ -474,8 +209,9 @@ def box_of_grid(producer: Launch, selector: Selector, symbols: dict[str, int]) -
         ranges.append(range(max(lo, 0), min(hi, size)))
     bits = 0
     for index in product(*ranges):
-        bits |= 1 << producer.first + int(np.ravel_multi_index(index, producer.grid)
-                                          if index else 0)
+        bits |= 1 << producer.first + int(
+            np.ravel_multi_index(index, producer.grid) if index else 0
+        )
     return bits
 
 

@@ -289,7 +289,10 @@ def want_scale(site: Site, type: Attribute, operand: int, scale: Scale) -> None:
 
 def _scale_help(name: str, have: Sequence[Dim], scale: Scale) -> str:
     """A fix for scales of the wrong shape: a flag, or a reshape."""
-    if scale.flag and _same(have, scale.dims(not scale.is_transposed)):
+    other = scale.dims(not scale.is_transposed)
+    # The 2 at the end says nothing, and neither does a `?`.
+    telling = any(a.is_static and a == b for a, b in zip(have[:-1], other[:-1]))
+    if scale.flag and telling and _same(have, other):
         verb = "leave out" if scale.is_transposed else "add"
         return f"{name} is stored the other way round: {verb} {{{scale.flag}}}"
     want = scale.dims(scale.is_transposed)

@@ -11,6 +11,7 @@ from xdsl.utils.lexer import Input
 from xdsl.utils.mlir_lexer import MLIRLexer, MLIRTokenKind
 
 from pyptoc.dialects.lexing import QuickLexer
+from pyptoc.dialects.parse_errors import LexError
 
 FILES = sorted(Path(__file__).parent.parent.glob("**/*.mlir"))
 PIECES = [*'%#@!^ab_1.$-/+:*\n \t\f{}[]()<>=,|?"é', "//", "-> ", "{-#", "#-}", "..."]
@@ -45,3 +46,16 @@ def test_any_text() -> None:
 def test_long_blanks_before_what_is_no_quick_token() -> None:
     text = " " * 20000 + "// " * 2000 + "\n" + '"text"'
     assert tokens(QuickLexer, text) == tokens(MLIRLexer, text)
+
+
+@pytest.mark.parametrize("opening", ['"', '@"'])
+def test_an_unclosed_string_takes_no_time(opening: str) -> None:
+    """xDSL's own expression for strings takes 2^200 steps here."""
+    with pytest.raises(LexError):
+        QuickLexer(Input(opening + "a" * 200, "text")).lex()
+
+
+def test_more_digits_than_python_reads() -> None:
+    """`int` raises a ValueError for 4300 digits, in the midst of the parser."""
+    with pytest.raises(LexError, match="number of 5000 digits"):
+        QuickLexer(Input("1" * 5000, "text")).lex()

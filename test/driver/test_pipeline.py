@@ -331,8 +331,9 @@ class TestFailures:
         code, _, _ = compiled("--pipeline=test-break,test-options", "--verify-each=0")
         assert code == 0
 
-    def test_remarks_are_shown(self) -> None:
-        code, out, err = compiled("--pipeline=test-remark")
+    def test_remarks_are_shown_on_request(self) -> None:
+        assert "nothing was done" not in compiled("--pipeline=test-remark")[2]
+        code, out, err = compiled("--pipeline=test-remark", "--remarks")
         assert code == 0
         assert "remark[PTO300]: nothing was done" in err
         assert "nothing was done" not in out

@@ -20,18 +20,19 @@ func.func @proven(%x: tensor<?x64xf32>) -> tensor<?x64xf32> {
 }
 
 // -----
-// What was read is not known: asserts before the op, each once.
+// What was read is not known: asserts before the op, each once, with the values and
+// sizes that are at hand.
 // CHECK-LABEL: func.func @read
 // CHECK:         %n = pypto.read %k[1]
 // CHECK-NEXT:    pypto.assert 0 <= %b, "view of %x rows {0} +: {1} starts below 0", %b, %n {code = "PTO402"}
 // CHECK-NEXT:    pypto.assert 0 <= %n, "view of %x rows {0} +: {1} has no such size", %b, %n {code = "PTO402"}
-// CHECK-NEXT:    [[M:%.*]] = pypto.dim %x, 0
 // CHECK-NEXT:    [[END:%.*]] = pypto.index %b + %n
-// CHECK-NEXT:    pypto.assert %b + %n <= [[M]], "view of %x rows {0} +: {1} ends at {2}, %x has {3} rows", %b, %n, [[END]], [[M]] {code = "PTO402"}
+// CHECK-NEXT:    pypto.assert %b + %n <= %m, "view of %x rows {0} +: {1} ends at {2}, %x has {3} rows", %b, %n, [[END]], %m {code = "PTO402"}
 // CHECK-NEXT:    pypto.view %x[%b +: %n, :]
 // CHECK-NEXT:    pypto.view %x[%b +: %n, 8 +: 8]
 // CHECK-NEXT:    pypto.add
 func.func @read(%x: tensor<?x64xf32>, %k: tensor<2xi32>) -> tensor<?x8xf32> {
+  %m = pypto.dim %x, 0
   %b = pypto.read %k[0]
   %n = pypto.read %k[1]
   %v = pypto.view %x[%b +: %n, :]
@@ -82,6 +83,22 @@ func.func @carried(%x: tensor<?xf32>, %k: tensor<4xi32>) -> tensor<1xf32> {
     scf.yield %f, %t : index, tensor<1xf32>
   }
   func.return %r : tensor<1xf32>
+}
+
+// -----
+// One that shrinks does not.
+// CHECK-LABEL: func.func @shrinking
+// CHECK:         pypto.assert 0 <= %b, "view of %x element {0}, %x has {1} elements"
+func.func @shrinking(%x: tensor<64xf32>, %n: index) -> index {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c63 = arith.constant 63 : index
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%b = %c63) -> (index) {
+    %v = pypto.view %x[%b]
+    %d = pypto.index %b - 1
+    scf.yield %d : index
+  }
+  func.return %r : index
 }
 
 // -----

@@ -22,3 +22,7 @@ func.func @caller(%x: tensor<8xf32>) -> tensor<8xf32> {
   %y = func.call @outside(%x) : (tensor<8xf32>) -> tensor<8xf32>
   func.return %y : tensor<8xf32>
 }
+
+// -----
+// CHECK: error[PTO180]: @declared has no body
+func.func @declared(%x: tensor<8xf32>) -> tensor<8xf32>

@@ -1,5 +1,5 @@
 // RUN: pyptoc %s --pipeline=insert-sync | filecheck %s
-// RUN: pyptoc %s --pipeline=insert-sync 2>&1 >%t.out | filecheck %s --check-prefix=REMARK
+// RUN: pyptoc %s --pipeline=insert-sync --remarks 2>&1 >%t.out | filecheck %s --check-prefix=REMARK
 
 // A pair of pipes has 8 flag ids. Outside loops they are used again once the source
 // knows that the last wait is over: the target says so, now and then.

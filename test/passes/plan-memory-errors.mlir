@@ -64,3 +64,21 @@ npu.kernel @passed_on (%i) (%n: index) on vector {
   }
   tile.exp %c into %c [4, 16]
 }
+
+// -----
+
+// Slots that hold what an earlier trip left stay: here each trip reads its slot before it
+// fills it.
+
+// CHECK: error[PTO211]: ub of ascend950 is over capacity in kernel @history
+npu.kernel @history (%i) (%x: memref<64x2048xf32, "gm">, %y: memref<64x2048xf32, "gm">, %n: index) on vector {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %a = tile.alloc {slots = 2} : !tile.buf<16x2048xf32, ub>
+  scf.for %k = %c0 to %n step %c1 {
+    %s = pypto.index %k mod 2
+    %as = tile.slot %a[%s]
+    tile.store %as [16, 2048] into %y[0, 0]
+    tile.load %x[0, 0] [16, 2048] into %as
+  }
+}

@@ -1,5 +1,5 @@
 // RUN: pyptoc %s --pipeline=plan-memory | filecheck %s
-// RUN: pyptoc %s --pipeline=plan-memory 2>&1 >%t.out | filecheck %s --check-prefix=REMARK
+// RUN: pyptoc %s --pipeline=plan-memory --remarks 2>&1 >%t.out | filecheck %s --check-prefix=REMARK
 
 // While there is room, nobody shares: slots lie one after the other, each space has
 // addresses of its own, and rows take whole 32 bytes.

@@ -1,7 +1,7 @@
 // RUN: pyptoc %s --pipeline=partition,infer-tiles,tile,split-k | filecheck %s
 // RUN: pyptoc %s --pipeline='partition,infer-tiles,tile,split-k{factor=1}' | filecheck %s --check-prefix=ONE
 // RUN: pyptoc %s --pipeline='partition,infer-tiles,tile,split-k{factor=4}' | filecheck %s --check-prefix=FOUR
-// RUN: pyptoc %s --pipeline='partition,infer-tiles,tile,split-k{factor=3}' 2>&1 | filecheck %s --check-prefix=THREE
+// RUN: pyptoc %s --remarks --pipeline='partition,infer-tiles,tile,split-k{factor=3}' 2>&1 | filecheck %s --check-prefix=THREE
 
 #split = #pypto.cube<m = [16, 16], k = [64, 64], n = [64, 64], split_k = 2>
 

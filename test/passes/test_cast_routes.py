@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -105,3 +106,6 @@ def test_routes_round_once() -> None:
     assert route.steps == ("i32", Fix.NARROW, "f16", "i8")
     assert route.rounds == 0
     assert find_route("i64", "bf16", machine) is None
+    # i16 has more values than f16 holds, so f16 is no way round a missing cast.
+    fewer = replace(machine, casts=machine.casts - {("i32", "i16")})
+    assert find_route("i64", "i16", fewer) is None

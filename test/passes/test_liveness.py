@@ -16,9 +16,11 @@ npu.kernel @k (%i) (%x: memref<64x16xf32, "gm">, %n: index) on vector {{
   %before = tile.alloc : {BUFFER}
   %through = tile.alloc {{slots = 2}} : {BUFFER}
   %unused = tile.alloc : {BUFFER}
+  %early = tile.alloc : {BUFFER}
   tile.fill 0.0 into %before [4, 16]
   scf.for %k = %c0 to %n step %c1 {{
     %trip = tile.alloc : {BUFFER}
+    tile.load %x[0, 0] [4, 16] into %early
     tile.load %x[0, 0] [4, 16] into %trip
     scf.for %j = %c0 to %n step %c1 {{
       %s = tile.slot %through[0] : {BUFFER}
@@ -46,6 +48,12 @@ def test_used_in_a_loop_lives_through_all_of_it() -> None:
     assert through.end > trip.end
     assert through.overlaps(trip)
     assert through.overlaps(found["after"])
+
+
+def test_also_where_the_last_use_is_early_in_the_loop() -> None:
+    found = live()
+    assert found["early"].overlaps(found["trip"])
+    assert not found["early"].overlaps(found["after"])
 
 
 def test_a_use_in_an_inner_loop_widens_to_the_loop_in_its_own_block() -> None:

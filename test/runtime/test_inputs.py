@@ -233,6 +233,14 @@ class TestFiles:
         inputs = accept(GROUPS, loaded, "in.npz", Bindings())
         assert (inputs.values["a"].astype(np.float32) == 1.5).all()
 
+    def test_e5m2_through_a_file(self, tmp_path) -> None:
+        # numpy writes it as '<f1', which it cannot read.
+        codes = np.arange(256, dtype=np.uint8)
+        np.savez(tmp_path / "in.npz", x=codes.view(ml_dtypes.float8_e5m2), n=codes)
+        loaded = load_npz(str(tmp_path / "in.npz"))
+        assert np.array_equal(loaded["x"].view(np.uint8), codes)
+        assert np.array_equal(loaded["n"], codes)
+
     def test_order_and_byte_order_are_accepted(self) -> None:
         x = np.arange(8, dtype=">f4").reshape(2, 4)
         given = {"x": np.asfortranarray(x), "n": np.int32(3), "mask": np.ones(4, bool)}

@@ -392,6 +392,21 @@ def test_unsupported_operations_say_so(monkeypatch: pytest.MonkeyPatch):
     assert "'pypto.exp' is not supported" in diagnostic.message
 
 
+def test_recursion_ends():
+    text = """
+    func.func private @again(%x: tensor<4xf32>) -> tensor<4xf32> {
+      %y = func.call @again(%x) : (tensor<4xf32>) -> tensor<4xf32>
+      func.return %y : tensor<4xf32>
+    }
+    func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
+      %y = func.call @again(%x) : (tensor<4xf32>) -> tensor<4xf32>
+      func.return %y : tensor<4xf32>
+    }"""
+    diagnostic = failure(text, x=np.ones(4, np.float32))
+    assert diagnostic.code == "PTO181"
+    assert diagnostic.message == "@again calls itself"
+
+
 def test_private_functions_are_called():
     text = """
     func.func private @twice(%x: tensor<4x6xf32>) -> tensor<4x6xf32> {

@@ -288,3 +288,20 @@ func.func @store_types(%a: tensor<16x8xf32>, %h: tensor<16x8xbf16>) {
   }
   func.return
 }
+
+// -----
+
+func.func @least_offset(%a: tensor<16x8xf32>) {
+  // CHECK: :[[# @LINE + 2]]:22: error[PTO145]: -9223372036854775808 does not fit in 64 bits
+  // CHECK: rule: integers lie between -2^63 and 2^63, which are excluded
+  %y = pypto.view %a[-9223372036854775808 +: 2, :]
+  func.return
+}
+
+// -----
+
+func.func @large_size(%a: tensor<16x8xf32>) {
+  // CHECK: :[[# @LINE + 1]]:25: error[PTO145]: 9223372036854775808 does not fit in 64 bits
+  %y = pypto.reshape %a[9223372036854775808]
+  func.return
+}

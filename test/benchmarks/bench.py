@@ -1,0 +1,241 @@
+"""
+Measures what the README quotes, and prints one table: `make bench`.
+
+Each figure is the median of several, with the best and the worst beside it: on a busy
+machine they lie apart. Two things that are compared are measured in turns. Compiling is
+CPU time, warm (the second time in a process) unless it says cold; a run is elapsed
+time, the second of its program. numpy uses one thread: with more the ratios move with
+the machine's load.
+
+A bar is what must hold; `missed` and exit code 1 say that one does not.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+TEST = Path(__file__).parents[1]
+CPU = time.process_time
+ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table: samples, and how they compare."""
+
+    name: str
+    samples: Sequence[float]
+    unit: str = "ms"
+    ratio: float | None = None
+    """To what it is compared with."""
+    bar: float | None = None
+    """The most that the median, or the ratio if there is one, may be."""
+    note: str = ""
+
+    @property
+    def missed(self) -> bool:
+        value = statistics.median(self.samples) if self.ratio is None else self.ratio
+        return self.bar is not None and value > self.bar
+
+    def text(self) -> str:
+        middle, best, worst = (
+            f"{value:10.1f}"
+            for value in (
+                statistics.median(self.samples),
+                min(self.samples),
+                max(self.samples),
+            )
+        )
+        ratio = "" if self.ratio is None else f"{self.ratio:.2f}x"
+        bar = "" if self.bar is None else f"{self.bar:g}" + ("x" if ratio else "")
+        state = "missed" if self.missed else self.note
+        return (
+            f"{self.name:<42}{middle}{best}{worst} {self.unit:<4}{ratio:>7}{bar:>8}"
+            f"  {state}"
+        ).rstrip()
+
+
+HEADER = f"{'':<42}{'median':>10}{'best':>10}{'worst':>10}     {'ratio':>7}{'bar':>8}\n"
+
+
+Clock = Callable[[], float]
+"""Seconds: `time.perf_counter`, or `time.process_time` for CPU time."""
+
+
+def milliseconds(function: Callable[[], object], clock: Clock) -> float:
+    started = clock()
+    function()
+    return 1000 * (clock() - started)
+
+
+def in_turns(
+    one: Callable[[], object],
+    other: Callable[[], object],
+    count: int,
+    clock: Clock = time.perf_counter,
+) -> tuple[list[float], list[float]]:
+    """Both measured `count` times, one after the other, after one call each."""
+    one()
+    other()
+    pairs = [(milliseconds(f, clock) for f in (one, other)) for _ in range(count)]
+    first, second = zip(*pairs, strict=True)
+    return list(first), list(second)
+
+
+def ratio_of(one: Sequence[float], other: Sequence[float]) -> float:
+    return statistics.median(one) / statistics.median(other)
+
+
+# Compiling ---------------------------------------------------------------------------
+
+
+def op_count(text: str) -> int:
+    """How many operations the scheduled program of `text` has."""
+    import pyptoc
+
+    return sum(1 for _ in pyptoc.compile(text).module.walk())
+
+
+def compile_rows(count: int = 9) -> list[Row]:
+    """Warm compiles, which use one thread; a larger problem must not take longer."""
+    import pyptoc
+    from benchmarks import programs
+
+    def compiling(text: str) -> Callable[[], object]:
+        return lambda: pyptoc.compile(text)
+
+    rows: list[Row] = []
+    text = programs.operator()
+    base = compiling(text)
+    times, _ = in_turns(base, lambda: None, count, CPU)
+    note = f"{op_count(text)} ops"
+    rows.append(Row("compile operator, CPU", times, bar=500, note=note))
+    for experts, bar in ((256, 1.2), (1024, None)):
+        larger = programs.operator(experts)
+        times, others = in_turns(compiling(larger), base, count, CPU)
+        note = f"{op_count(larger)} ops"
+        name = f"compile operator, {experts} experts"
+        rows.append(Row(name, times, "ms", ratio_of(times, others), bar, note))
+    base = compiling(programs.matmul(1024))
+    for size in (512, 1024, 4096, 65536):
+        text = programs.matmul(size)
+        times, others = in_turns(compiling(text), base, count, CPU)
+        note = f"{op_count(text)} ops"
+        ratio = ratio_of(times, others)
+        rows.append(Row(f"compile matmul {size}", times, "ms", ratio, 1.2, note))
+    return rows
+
+
+# Running -----------------------------------------------------------------------------
+
+
+def run_rows(count: int = 11) -> list[Row]:
+    """Compiled programs against plain numpy, in turns."""
+    import pyptoc
+    from benchmarks import programs
+
+    rows: list[Row] = []
+    for run in programs.runs():
+        program = pyptoc.compile(run.text)
+        times, golden = in_turns(
+            lambda p=program, r=run: p.run(**r.inputs), run.golden, count
+        )
+        best = min(times) / min(golden)
+        note = f"numpy {statistics.median(golden):.1f} ms; best {best:.2f}x"
+        bar = 1.0 if run.name.startswith("grouped") else None
+        ratio = ratio_of(times, golden)
+        rows.append(Row(f"run {run.name}", times, "ms", ratio, bar, note))
+    return rows
+
+
+# Processes ---------------------------------------------------------------------------
+
+COLD = """
+import sys, time
+started = time.process_time()
+import pyptoc
+pyptoc.compile(sys.argv[1])
+print(1000 * (time.process_time() - started))
+"""
+PEAK = """
+import re, sys
+import pyptoc
+if sys.argv[1]:
+    pyptoc.compile(sys.argv[1])
+print(int(re.search(r"VmHWM:\\s*(\\d+)", open("/proc/self/status").read())[1]) / 1024)
+"""
+"""From /proc: after an exec, getrusage still counts what the parent had."""
+
+
+def printed(script: str, text: str) -> float:
+    """The number that a fresh process prints."""
+    command = [sys.executable, "-c", script, text]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return float(done.stdout)
+
+
+def cpu_milliseconds(command: Sequence[str]) -> float:
+    """User and system time of a process and its children."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(command, capture_output=True, check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return 1000 * spent
+
+
+def process_rows() -> list[Row]:
+    """What needs a process of its own; times are CPU time."""
+    from benchmarks import programs
+
+    text = programs.operator()
+    version = [sys.executable, "-m", "pyptoc", "--version"]
+    times = [cpu_milliseconds(version) for _ in range(9)]
+    rows = [Row("pyptoc --version, CPU", times, bar=350)]
+    for name, source in (("operator", text), ("matmul 1024", programs.matmul(1024))):
+        times = [printed(COLD, source) for _ in range(5)]
+        rows.append(Row(f"compile {name}, cold, CPU", times))
+    if Path("/proc/self/status").exists():
+        nothing = printed(PEAK, "")
+        for experts in (2, 1024):
+            peak = [printed(PEAK, programs.operator(experts)) for _ in range(3)]
+            name = f"peak memory, operator, {experts} experts"
+            note = f"{nothing:.0f} MB without compiling"
+            rows.append(Row(name, peak, "MB", note=note))
+    return rows
+
+
+def main() -> int:
+    """Measures and prints; 1 if a bar is missed."""
+    import numpy as np
+
+    loads = " ".join(f"{load:.1f}" for load in os.getloadavg())
+    print(
+        f"Python {platform.python_version()}, numpy {np.__version__}, "
+        f"{os.cpu_count()} CPUs, load {loads}\n"
+    )
+    print(HEADER, end="", flush=True)
+    missed = False
+    for measure in (compile_rows, run_rows, process_rows):
+        for row in measure():
+            print(row.text(), flush=True)
+            missed |= row.missed
+    return int(missed)
+
+
+if __name__ == "__main__":
+    if any(os.environ.get(name) != value for name, value in ONE_THREAD.items()):
+        # numpy reads these when it is imported.
+        paths = [str(TEST), os.environ.get("PYTHONPATH", "")]
+        path = os.pathsep.join(filter(None, paths))
+        environment = {**os.environ, **ONE_THREAD, "PYTHONPATH": path}
+        os.execve(sys.executable, [sys.executable, __file__], environment)
+    sys.exit(main())

@@ -1,0 +1,302 @@
+"""
+grouped_matmul_swiglu_quant from its text to a scheduled program that runs right.
+
+The results are held against the golden of `grouped_matmul_swiglu_quant.py`, which knows
+nothing of the compiler: i8 within 1 and at least 99 % equal, the scales within 1e-4.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from inprocess import call
+from numpy.typing import NDArray
+from operators.grouped_matmul_swiglu_quant import (
+    CASES,
+    GIVEN,
+    Case,
+    expected,
+    inputs,
+    source,
+)
+from xdsl.dialects.builtin import ModuleOp
+
+import pyptoc
+from pyptoc.dialects.context import make_context
+from pyptoc.dialects.parsing import parse_module
+from pyptoc.manager import Watcher, run_passes
+from pyptoc.passes import PASSES, pass_class
+from pyptoc.passes.base import PyptocPass
+from pyptoc.pipeline import default_pipeline, parse_pipeline
+from pyptoc.printing import module_text
+from pyptoc.runtime.executor import Executable
+
+SMALL = [case for case in CASES if case.m * case.n <= 40_000]
+FORMS = pytest.mark.parametrize("loop", [False, True], ids=["composite", "loop"])
+FILES = {
+    loop: Path(__file__).with_name(f"grouped_matmul_swiglu_quant{suffix}.mlir")
+    for loop, suffix in ((False, ""), (True, "_loop"))
+}
+
+
+def check(results: dict[str, NDArray[Any]], case: Case) -> None:
+    """The tolerances of the operator; the golden itself must say something."""
+    golden = expected(case)
+    assert list(results) == list(golden) == ["out", "out_quant"]
+    out, want = results["out"], golden["out"]
+    assert (out.dtype, out.shape) == (np.int8, (case.m, case.n // 2))
+    assert (want != 0).mean() > 0.5
+    difference = np.abs(out.astype(np.int32) - want)
+    assert difference.max() <= 1
+    assert (difference == 0).mean() >= 0.99
+    scale, near = results["out_quant"], golden["out_quant"]
+    assert (scale.dtype, scale.shape) == (np.float32, (case.m,))
+    assert np.all(np.abs(scale - near) <= 1e-4 + 1e-4 * np.abs(near))
+    for row in (*case.zero_rows, *case.tiny_rows):
+        assert scale[row] == 0
+        assert not out[row].any()
+
+
+@FORMS
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_matches_the_golden(case: Case, loop: bool) -> None:
+    program = pyptoc.compile(source(case, loop))
+    assert program.machine.name == "ascend950"
+    check(program.run(**inputs(case)), case)
+
+
+@FORMS
+@pytest.mark.parametrize("case", SMALL, ids=str)
+def test_matches_it_with_the_pipes_far_apart(case: Case, loop: bool) -> None:
+    """A forgotten flag shows as a wrong value when pipes run ahead of each other."""
+    program = pyptoc.compile(source(case, loop))
+    executable = Executable(program.module, program.machine)
+    for seed in range(2):
+        check(executable.run(inputs(case), order=seed), case)
+
+
+def test_one_program_serves_every_number_of_rows() -> None:
+    """Nothing is kept from run to run, and M and the groups are only known then."""
+    case = Case("first", (7, 9), n=256, signed=True)
+    program = pyptoc.compile(source(case))
+    for groups in ((7, 9), (0, 16), (3, 0), (40, 25), (7, 9)):
+        other = Case("other", groups, n=256, signed=True)
+        check(program.run(**inputs(other)), other)
+
+
+@FORMS
+def test_command_line(loop: bool, tmp_path: Path) -> None:
+    """The given case from files: f8 as bytes, as NumPy writes ml_dtypes or unsigned."""
+    given = inputs(GIVEN)
+    given["b"] = given["b"].view(np.uint8)
+    np.savez(tmp_path / "in.npz", **given)
+    np.savez(tmp_path / "golden.npz", **expected(GIVEN))
+    files = ["--inputs", f"{tmp_path}/in.npz", "--expect", f"{tmp_path}/golden.npz"]
+    code, out, err = call(str(FILES[loop]), "--run", *files)
+    assert code == 0, err
+    assert out.splitlines()[-1] == "PASS"
+    assert "3 kernels, 3 launches" in out
+
+
+# -- what the program is ------------------------------------------------------
+
+
+@FORMS
+def test_is_a_scheduled_program(loop: bool) -> None:
+    """Kernels on both units with addresses and flags, launches with waits by tile."""
+    code, out, _ = call(str(FILES[loop]))
+    assert code == 0
+    assert len(re.findall(r"npu\.kernel .* on cube ", out)) == 1
+    assert len(re.findall(r"npu\.kernel .* on vector ", out)) == 2
+    allocations = [line for line in out.splitlines() if "tile.alloc" in line]
+    assert allocations
+    assert all("{addr = " in line for line in allocations)
+    assert "{addr = 0, slots = 2}" in out
+    for pair in ("mte2 -> mte1", "mte1 -> m", "m -> fix", "mte2 -> v", "v -> mte3"):
+        assert f"tile.set_flag [{pair}, " in out
+        assert f"tile.wait_flag [{pair}, " in out
+    launches = [line for line in out.splitlines() if "npu.launch" in line]
+    assert len(launches) == 3
+    assert re.search(r"npu\.launch .* after\(%\w+\[4 \* d0 : .* ceildiv 16\)", out)
+    assert all('order = "row", assign = ' in line for line in launches)
+
+
+SIZES = (
+    Case("experts", (16, *[0] * 255), n=7168),
+    Case("columns", (7, 9), n=14336),
+    Case("depth", (7, 9), k=2048, n=7168),
+)
+
+
+def operations(text: str) -> Counter[str]:
+    """How often each operation occurs."""
+    return Counter(re.findall(r"\b(?:tile|npu|pypto|scf|arith|func)\.\w+", text))
+
+
+@FORMS
+@pytest.mark.parametrize("case", SIZES, ids=str)
+def test_size_does_not_depend_on_the_operator_s_sizes(case: Case, loop: bool) -> None:
+    """More experts, columns or K change numbers in the program and nothing else."""
+    small = pyptoc.compile(source(GIVEN, loop)).text
+    large = pyptoc.compile(source(case, loop)).text
+    assert operations(small) == operations(large)
+    numbers = re.compile(r"\d+")
+    assert [numbers.sub("0", line) for line in small.splitlines()] == [
+        numbers.sub("0", line) for line in large.splitlines()
+    ]
+
+
+# -- the passes ---------------------------------------------------------------
+
+
+NAMES = default_pipeline().split(",")
+CUTS = ("decompose", "partition", "assemble-buffers", "lower-to-tile")
+"""After these passes one tool could hand over to another."""
+
+
+@FORMS
+@pytest.mark.parametrize("cut", CUTS)
+def test_two_halves_of_the_pipeline_give_the_whole(cut: str, loop: bool) -> None:
+    at = NAMES.index(cut) + 1
+    first, second = ",".join(NAMES[:at]), ",".join(NAMES[at:])
+    code, half, err = call(str(FILES[loop]), f"--pipeline={first}")
+    assert code == 0, err
+    code, rest, err = call("-", f"--pipeline={second}", stdin=half)
+    assert code == 0, err
+    assert rest == pyptoc.compile(FILES[loop]).text
+
+
+@dataclass
+class Texts(Watcher):
+    """The text after every pass; what is printed reads back as the same text."""
+
+    found: list[str] = field(default_factory=list[str])
+
+    def start(self, module: ModuleOp) -> None:
+        self.found.append(module_text(module))
+
+    def after(self, each: PyptocPass, module: ModuleOp) -> None:
+        text = module_text(module)
+        again = parse_module(text, "printed.mlir", make_context())
+        assert module_text(again) == text, f"after {each.name}"
+        self.found.append(text)
+
+
+@FORMS
+def test_every_pass_continues_from_text(loop: bool) -> None:
+    """Whether a pass gets the IR in memory or reads it from text is all the same."""
+    program = pyptoc.compile(FILES[loop], pipeline="")
+    texts = Texts()
+    passes = parse_pipeline(default_pipeline())
+    run_passes(passes, make_context(program.machine), program.module, [texts])
+    assert len(texts.found) == len(PASSES) + 1
+    for name, before, after in zip(NAMES, texts.found, texts.found[1:]):
+        code, out, err = call("-", f"--pipeline={name}", stdin=before)
+        assert code == 0, err
+        assert out == after, f"after {name}"
+
+
+def check_each(text: str, case: Case, tmp_path: Path) -> tuple[int, str]:
+    """Exit code and standard error of `--check-each` on a case."""
+    np.savez(tmp_path / "in.npz", **inputs(case))
+    code, _, err = call(
+        "-", "--check-each", "--inputs", f"{tmp_path}/in.npz", stdin=text
+    )
+    return code, err
+
+
+CHECKED = Case("checked", (7, 9), n=512, signed=True)
+
+
+@FORMS
+def test_check_each(loop: bool, tmp_path: Path) -> None:
+    code, err = check_each(source(CHECKED, loop), CHECKED, tmp_path)
+    assert code == 0, err
+    assert f"check-each: {len(PASSES)} passes, every result as in the source" in err
+
+
+def test_check_each_at_full_size() -> None:
+    """As one would ask for it, with made-up inputs."""
+    bind = "--bind=M=16,group_list=[7,9]"
+    code, _, err = call(str(FILES[False]), "--check-each", "--random-inputs=1", bind)
+    assert code == 0, err
+    assert "every result as in the source" in err
+
+
+def forget_the_last_part(module: ModuleOp) -> None:
+    """The sum over the parts of K takes the first one twice."""
+    views = [op for op in module.walk() if op.name == "pypto.view"]
+    parts = [op for op in views if tuple(op.dropped.get_values()) == (0,)]
+    last = max(parts, key=lambda op: op.static_offsets.get_values()[0])
+    offsets = last.static_offsets.get_values()
+    assert offsets[0] == 1
+    kind = type(last.static_offsets)
+    last.properties["static_offsets"] = kind.from_list(
+        last.static_offsets.elt_type, [0, *offsets[1:]]
+    )
+
+
+def swap_offsets(module: ModuleOp) -> None:
+    """A store to global memory takes its column for its row."""
+    stores = [op for op in module.walk() if op.name == "tile.store"]
+    store = next(op for op in stores if len(op.offsets) == 2)
+    store.operands[list(store.operands).index(store.offsets[0])] = store.offsets[1]
+
+
+def subtract(module: ModuleOp) -> None:
+    """1 + exp(-x) becomes 1 - exp(-x)."""
+    from pyptoc.dialects.pypto.elementwise import SubOp
+
+    add = next(op for op in module.walk() if op.name == "pypto.add")
+    new = SubOp.create(
+        operands=add.operands,
+        result_types=[add.results[0].type],
+        properties=add.properties,
+    )
+    add.parent.insert_op_before(new, add)
+    add.results[0].replace_all_uses_with(new.results[0])
+    add.detach()
+    add.erase()
+
+
+def share_an_address(module: ModuleOp) -> None:
+    """All buffers of UB lie in one place."""
+    from xdsl.dialects.builtin import IntegerAttr, i64
+
+    for op in module.walk():
+        if op.name == "tile.alloc" and "ub" in str(op.results[0].type):
+            op.properties["addr"] = IntegerAttr(0, i64)
+
+
+BREAKS: dict[str, Callable[[ModuleOp], None]] = {
+    "decompose": subtract,
+    "split-k": forget_the_last_part,
+    "lower-to-tile": swap_offsets,
+    "plan-memory": share_an_address,
+}
+
+
+@pytest.mark.parametrize("name", BREAKS)
+def test_check_each_names_a_broken_pass(
+    name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    cls = pass_class(name)
+    real = cls.run
+
+    def broken(self, ctx, module: ModuleOp) -> None:
+        real(self, ctx, module)
+        BREAKS[name](module)
+
+    monkeypatch.setattr(cls, "run", broken)
+    code, err = check_each(source(CHECKED), CHECKED, tmp_path)
+    assert code == 1
+    assert "error[PTO506]" in err
+    named = set(re.findall(r"pass '([\w-]+)' (?:changes|breaks)", err))
+    assert named == {name}

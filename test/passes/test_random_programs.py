@@ -1,0 +1,74 @@
+"""
+Random programs through the whole pipeline give what their source says.
+
+Each example is compiled by the default pipeline and run in program order and with the
+pipes of each task as far apart as the flags allow. Judges are the reference interpreter
+on the source and, for single ops, goldens of plain numpy.
+
+Each family has a share of the examples; `pytest --hypothesis-profile=long` draws many
+times more. A failing example is shrunk and printed as MLIR.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+
+import pytest
+from hypothesis import HealthCheck, given, note, settings
+from hypothesis import strategies as st
+from random_ops import MACHINES
+from random_programs import FAMILIES, check
+from random_single_ops import SINGLE
+from random_writer import Program
+
+EXAMPLES = {
+    "chains": 60,
+    "mixtures": 40,
+    "loops": 50,
+    "nothing": 25,
+    "matmul": 50,
+    "rows": 50,
+    "casts": 40,
+    "grouped": 25,
+    "scaled": 20,
+}
+"""How many of each family an ordinary run draws."""
+
+SCALE = settings.default.max_examples / settings.get_profile("default").max_examples
+
+
+def examples(family: str) -> settings:
+    """As many examples as the profile wants, without a limit on time."""
+    return settings(
+        max_examples=round(EXAMPLES[family] * SCALE),
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+    )
+
+
+def run(family: str, make: Callable[[Random], Program]) -> None:
+    """Draw programs of one family and check each."""
+
+    @examples(family)
+    @given(
+        st.randoms(use_true_random=False),
+        st.sampled_from(MACHINES if family != "scaled" else MACHINES[:1]),
+        st.integers(0, 99),
+    )
+    def one(random: Random, machine: str, order: int) -> None:
+        program = make(random)
+        note(program.text)
+        check(program, machine, order)
+
+    one()
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_programs(family: str) -> None:
+    run(family, FAMILIES[family])
+
+
+@pytest.mark.parametrize("family", SINGLE)
+def test_single_ops(family: str) -> None:
+    run(family, SINGLE[family])

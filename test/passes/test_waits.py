@@ -1,0 +1,467 @@
+"""
+The waits of launches order all tasks that touch the same elements, and no others.
+
+Each program is compiled, run and checked by `task_order.py`: nothing conflicting is
+unordered, tasks touch only what they declare, results are those of the source. And each
+wait is needed: without any one of them the check fails.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from operators import grouped_matmul_swiglu_quant as grouped
+from task_order import TaskOrder, record
+
+import pyptoc
+
+Arrays = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A program and its inputs: arrays, or shapes of random ones."""
+
+    text: str
+    inputs: Arrays
+    unneeded: int = 0
+    """Waits that these inputs can do without, at most; a comment says why."""
+    needless: int = 0
+    """Pairs of tasks that are ordered without a reason, at most."""
+    needed: int = 1
+    """Waits that are missed when they are left out, at least."""
+
+    def arrays(self) -> Arrays:
+        draw = np.random.default_rng(1)
+        return {
+            name: given
+            if isinstance(given, np.ndarray)
+            else draw.normal(size=given[0]).astype(given[1])
+            for name, given in self.inputs.items()
+        }
+
+
+CUBE_TILES = """
+#c32_64_128 = #pypto.cube<m = [32, 32], k = [64, 64], n = [128, 128]>
+#c48_64_32 = #pypto.cube<m = [16, 48], k = [64, 64], n = [16, 32]>
+#c32_64_128_split = #pypto.cube<m = [32, 32], k = [64, 64], n = [128, 128], split_k = 3>
+#c32_128_64_split = #pypto.cube<m = [32, 32], k = [64, 128], n = [64, 64], split_k = 3>
+#c16_32_64 = #pypto.cube<m = [16, 16], k = [32, 32], n = [64, 64]>
+#c32_64_32 = #pypto.cube<m = [32, 32], k = [64, 64], n = [32, 32]>
+#c16_16_32_split = #pypto.cube<m = [16, 16], k = [16, 16], n = [32, 32], split_k = 3>
+"""
+"""Named by their L1 sizes: m, k, n."""
+
+
+def function(arguments: str, result: str, body: str) -> str:
+    """`M` stands for a dynamic size with that name."""
+    dims = ' {pypto.dims = ["M"]}'
+    parts = [
+        part.replace("tensor<M", "tensor<?") + (dims if "tensor<M" in part else "")
+        for part in arguments.split(", ")
+    ]
+    result = result.replace("tensor<M", "tensor<?")
+    body = body.replace("tensor<M", "tensor<?")
+    return f"{CUBE_TILES}func.func @f({', '.join(parts)}) -> {result} {{\n{body}\n}}\n"
+
+
+CASES = {
+    # Four tasks of 16 rows behind one of 64, and one behind four, tails everywhere.
+    "matmuls": Case(
+        function(
+            "%a: tensor<Mx64xf16>, %b: tensor<64x200xf16>, %c: tensor<200x48xf16>",
+            "tensor<Mx1xf32>",
+            """
+  %y = pypto.matmul %a, %b {tile = #c32_64_128}
+  %h = pypto.cast %y to f16 {tile = #pypto.vec<16, 64>}
+  %z = pypto.matmul %h, %c {tile = #c48_64_32}
+  %s = pypto.sum %z axis -1 {keepdim, tile = #pypto.vec<64, 256>}
+  func.return %s : tensor<Mx1xf32>""",
+        ),
+        {"a": ((150, 64), "f2"), "b": ((64, 200), "f2"), "c": ((200, 48), "f2")},
+        needed=3,
+    ),
+    "split_k": Case(
+        function(
+            "%a: tensor<Mx512xf16>, %b: tensor<512x200xf16>",
+            "tensor<Mx200xf32>",
+            """
+  %y = pypto.matmul %a, %b {tile = #c32_64_128_split}
+  %e = pypto.exp %y {tile = #pypto.vec<16, 64>}
+  func.return %e : tensor<Mx200xf32>""",
+        ),
+        {"a": ((70, 512), "f2"), "b": ((512, 200), "f2")},
+    ),
+    # 4 steps of 128 cannot fill 3 parts.
+    "split_k_uneven": Case(
+        function(
+            "%a: tensor<Mx512xf16>, %b: tensor<512x64xf16>",
+            "tensor<Mx64xf32>",
+            """
+  %y = pypto.matmul %a, %b {tile = #c32_128_64_split}
+  func.return %y : tensor<Mx64xf32>""",
+        ),
+        {"a": ((70, 512), "f2"), "b": ((512, 64), "f2")},
+    ),
+    # The loop cannot know that it has a trip: behind it the fill is waited for as well.
+    "carried": Case(
+        function(
+            "%x: tensor<Mx32xf32>",
+            "tensor<8x32xf32>",
+            """
+  %m = pypto.dim %x, 0
+  %a0 = pypto.full 0.0[8, 32] : tensor<8x32xf32>
+  %r = pypto.for (%i = 0 to %m step 8) iter(%a = %a0) {
+    %v = pypto.view %x[%i +: 8, :]
+    %s = pypto.add %a, %v
+    pypto.yield %s
+  }
+  %e = pypto.exp %r
+  func.return %e : tensor<8x32xf32>""",
+        ),
+        {"x": ((64, 32), "f4")},
+        unneeded=1,
+        needed=3,
+    ),
+    # Each trip reads two blocks and writes one: a trip waits for the trip before, and
+    # what ran before the loop is waited for in it and behind it, though a trip that
+    # there is has waited for it already.
+    "carried_in_place": Case(
+        function(
+            "%x: tensor<Mx32xf32>",
+            "tensor<Mx32xf32>",
+            """
+  %m = pypto.dim %x, 0
+  %y = pypto.exp %x {tile = #pypto.vec<8, 32>}
+  %r = pypto.for (%i = 16 to %m step 16) iter(%a = %y) {
+    %j = pypto.index %i - 16
+    %n = pypto.index min(16, %m - %i)
+    %v = pypto.view %a[%j +: %n, :] {max = [16, 32]}
+    %w = pypto.view %a[%i +: %n, :] {max = [16, 32]}
+    %s = pypto.add %v, %w {tile = #pypto.vec<4, 32>}
+    %b = pypto.assemble %s into %a[%i, 0]
+    pypto.yield %b
+  }
+  %e = pypto.neg %r {tile = #pypto.vec<16, 32>}
+  func.return %e : tensor<Mx32xf32>""",
+        ),
+        {"x": ((50, 32), "f4")},
+        unneeded=3,
+        needed=3,
+    ),
+    "grids": Case(
+        function(
+            "%x: tensor<4x?x32xf32>",
+            "tensor<4x?x32xf32>",
+            """
+  %m = pypto.dim %x, 1
+  %o0 = pypto.empty[4, %m, 32] : tensor<4x?x32xf32>
+  %r = pypto.forall (%b = 0 to 4, %i +: %n = 0 to %m step 16) outs(%o = %o0) {
+    %v = pypto.view %x[%b, %i +: %n, :]
+    %e = pypto.exp %v
+    pypto.store %e into %o[%b, %i, 0]
+  }
+  %p0 = pypto.empty[4, %m, 32] : tensor<4x?x32xf32>
+  %q = pypto.forall (%b = 0 to 4, %i +: %n = 0 to %m step 32) outs(%o = %p0) {
+    %v = pypto.view %r[%b, %i +: %n, :]
+    %e = pypto.softmax %v axis -1
+    pypto.store %e into %o[%b, %i, 0]
+  }
+  func.return %q : tensor<4x?x32xf32>""",
+        ),
+        {"x": ((4, 50, 32), "f4")},
+    ),
+    # A loop of launches; behind it tasks wait for those of all trips that they meet.
+    "launches_in_a_loop": Case(
+        function(
+            "%a: tensor<4x40x32xf16>, %b: tensor<32x64xf16>",
+            "tensor<4x40x64xf32>",
+            """
+  %o0 = pypto.empty[4, 40, 64] : tensor<4x40x64xf32>
+  %r = pypto.forall (%i = 0 to 4) outs(%o = %o0) {
+    %v = pypto.view %a[%i, :, :]
+    %y = pypto.matmul %v, %b {tile = #c16_32_64}
+    %e = pypto.exp %y {tile = #pypto.vec<8, 64>}
+    pypto.store %e into %o[%i, 0, 0]
+  }
+  %n = pypto.neg %r
+  func.return %n : tensor<4x40x64xf32>""",
+        ),
+        {"a": ((4, 40, 32), "f2"), "b": ((32, 64), "f2")},
+        needed=2,
+    ),
+    # Data says where each trip writes.
+    "places_from_data": Case(
+        function(
+            "%x: tensor<Mx32xf32>, %n: tensor<4xi32>",
+            "tensor<Mx32xf32>",
+            """
+  %m = pypto.dim %x, 0
+  %o0 = pypto.empty[%m, 32] : tensor<Mx32xf32>
+  %r = pypto.forall (%e = 0 to 4) outs(%o = %o0) {
+    %p = pypto.read %n[%e]
+    %v = pypto.view %x[%p +: 4, :]
+    %w = pypto.exp %v
+    pypto.store %w into %o[%p, 0]
+  }
+  %y = pypto.neg %r {tile = #pypto.vec<2, 32>}
+  func.return %y : tensor<Mx32xf32>""",
+        ),
+        {"x": ((16, 32), "f4"), "n": np.array([4, 0, 12, 8], np.int32)},
+    ),
+    # An argument is read, and then updated in place.
+    "read_before_write": Case(
+        function(
+            "%x: tensor<Mx64xf16>, %p: tensor<Mx64xf16>, %w: tensor<64x64xf16>",
+            '(tensor<Mx64xf32>, tensor<Mx64xf16> {pypto.name = "p"})',
+            """
+  %y = pypto.matmul %p, %w {tile = #c32_64_32}
+  %t = pypto.tanh %x {tile = #pypto.vec<16, 64>}
+  %q = pypto.assemble %t into %p[0, 0]
+  func.return %y, %q : tensor<Mx64xf32>, tensor<Mx64xf16>""",
+        ),
+        {"x": ((70, 64), "f2"), "p": ((70, 64), "f2"), "w": ((64, 64), "f2")},
+    ),
+    # The orchestration reads what a task computed.
+    "scalar": Case(
+        function(
+            "%x: tensor<4xi32>, %y: tensor<64x8xf32>",
+            "tensor<4x8xf32>",
+            """
+  %c = pypto.cumsum %x axis 0
+  %i = pypto.read %c[3]
+  %v = pypto.view %y[%i +: 4, :]
+  %e = pypto.exp %v
+  func.return %e : tensor<4x8xf32>""",
+        ),
+        {"x": np.array([1, 2, 3, 4], np.int32), "y": ((64, 8), "f4")},
+    ),
+    # The consumer sees the elements in another shape.
+    "reshape": Case(
+        function(
+            "%x: tensor<Mx4x32xf32>",
+            "tensor<Mx128xf32>",
+            """
+  %e = pypto.exp %x
+  %r = pypto.reshape %e[-1, 128]
+  %s = pypto.softmax %r axis -1
+  func.return %s : tensor<Mx128xf32>""",
+        ),
+        {"x": ((50, 4, 32), "f4")},
+    ),
+    # Two launches fill one destination side by side: neither waits for the other. A
+    # task of the third reads one side only, which its range of rows cannot say.
+    "side_by_side": Case(
+        function(
+            "%x: tensor<256x64xf32>, %y: tensor<256x64xf32>",
+            "tensor<256x128xf32>",
+            """
+  %e = pypto.exp %x {tile = #pypto.vec<16, 64>}
+  %n = pypto.neg %y {tile = #pypto.vec<32, 64>}
+  %o = pypto.empty[256, 128] : tensor<256x128xf32>
+  %p = pypto.assemble %e into %o[0, 0]
+  %q = pypto.assemble %n into %p[0, 64]
+  %t = pypto.abs %q {tile = #pypto.vec<16, 64>}
+  func.return %t : tensor<256x128xf32>""",
+        ),
+        {"x": ((256, 64), "f4"), "y": ((256, 64), "f4")},
+        needless=32,
+        needed=2,
+    ),
+    # The last wait of the reader for the fill follows from its wait for the writer.
+    "written_twice": Case(
+        function(
+            "%x: tensor<256x64xf32>",
+            "tensor<256x64xf32>",
+            """
+  %e = pypto.exp %x {tile = #pypto.vec<16, 64>}
+  %o = pypto.full 0.0[256, 64] : tensor<256x64xf32>
+  %r = pypto.assemble %e into %o[0, 0]
+  %n = pypto.neg %r {tile = #pypto.vec<16, 64>}
+  func.return %n : tensor<256x64xf32>""",
+        ),
+        {"x": ((256, 64), "f4")},
+        unneeded=1,
+        needed=2,
+    ),
+}
+
+BRANCHES = function(
+    "%x: tensor<Mx32xf32>, %n: tensor<2xi32>",
+    "tensor<Mx1xf32>",
+    """
+  %p = pypto.read %n[0]
+  %c = pypto.index %p > 3
+  %e = pypto.matmul %x, %x {b_trans, tile = #c16_32_64}
+  %r = scf.if %c -> (tensor<?x?xf32>) {
+    %t = pypto.neg %e {tile = #pypto.vec<32, 64>}
+    scf.yield %t : tensor<?x?xf32>
+  } else {
+    %t = pypto.abs %e {tile = #pypto.vec<8, 64>}
+    scf.yield %t : tensor<?x?xf32>
+  }
+  %q = pypto.matmul %r, %x {tile = #c32_64_32}
+  %s = pypto.sum %q axis -1 {keepdim}
+  func.return %s : tensor<Mx1xf32>""",
+)
+for _taken in (0, 9):
+    CASES[f"branch_{_taken}"] = Case(
+        BRANCHES,
+        {"x": ((50, 32), "f4"), "n": np.array([_taken, 1], np.int32)},
+        needed=3,
+    )
+
+GROUPED = [
+    replace(grouped.GIVEN, n=1024),
+    *(case for case in grouped.CASES if case.name in ("skewed", "signed", "k_96")),
+]
+
+
+@cache
+def compiled(text: str) -> pyptoc.Program:
+    return pyptoc.compile(text)
+
+
+def checked(text: str, arrays: Arrays) -> tuple[TaskOrder, Arrays]:
+    """The order of the tasks, which must be right, and the results."""
+    program = compiled(text)
+    order, results = record(program.module, program.machine, arrays)
+    assert order.launches
+    assert order.problems() == []
+    assert order.undeclared() == []
+    return order, results
+
+
+def assert_as_source(text: str, arrays: Arrays, results: Arrays) -> None:
+    """The results are those of the source, up to the order of sums."""
+    want = pyptoc.compile(text, pipeline="").run(**arrays)
+    assert want.keys() == results.keys()
+    for name, array in want.items():
+        assert np.allclose(results[name], array.astype(np.float64), 2e-3, 2e-3)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_waits(name: str):
+    case = CASES[name]
+    arrays = case.arrays()
+    order, results = checked(case.text, arrays)
+    assert_as_source(case.text, arrays, results)
+    unneeded = order.unneeded()
+    assert len(unneeded) <= case.unneeded, unneeded
+    assert len(order.waits()) - len(unneeded) >= case.needed
+    assert len(order.needless()) <= case.needless
+
+
+@pytest.mark.parametrize("loop", [False, True], ids=["composite", "loop"])
+@pytest.mark.parametrize("case", GROUPED, ids=str)
+def test_grouped_operator(case: grouped.Case, loop: bool):
+    order, results = checked(grouped.source(case, loop), grouped.inputs(case))
+    assert order.needless() == []
+    # In the loop form the first read of the running sum waits for all of it.
+    assert len(order.unneeded()) <= (1 if loop else 0)
+    difference = results["out"].astype(int) - grouped.expected(case)["out"]
+    assert abs(difference).max() <= 1
+
+
+def test_box_waits_select_single_tasks():
+    """Behind a matmul of 32 x 128 a task of 16 x 64 waits for one task, not for all."""
+    order, _ = checked(CASES["matmuls"].text, CASES["matmuls"].arrays())
+    _, cast, *_ = order.launches
+    assert cast.op.wait_list[0][1].ranges
+    selected = order.selected[order.steps.index(cast), 0]
+    assert {bits.bit_count() for bits in selected} == {1}
+
+
+def test_a_launch_that_conflicts_with_itself_is_found():
+    order, _ = checked(CASES["split_k"].text, CASES["split_k"].arrays())
+    launch = order.launches[-1]
+    launch.declared[1] = launch.declared[0]
+    found = TaskOrder(order.steps).problems()
+    assert any("in one launch" in text for text in found)
+
+
+def test_an_access_that_is_not_declared_is_found():
+    order, _ = checked(CASES["split_k"].text, CASES["split_k"].arrays())
+    boxes = order.launches[0].declared[1]
+    written = boxes[-1]
+    part, rows, columns = written.ranges
+    assert written.exact
+    assert part == (1, 2)
+    boxes[-1] = replace(written, ranges=(part, rows, (0, columns[1] - 1)))
+    assert any("does not declare" in text for text in order.undeclared())
+    boxes[-1] = replace(written, ranges=((0, 2), rows, columns))
+    assert any("leaves part" in text for text in order.undeclared())
+
+
+# Chains of random operations ---------------------------------------------------------
+
+WIDTH = 64
+
+
+@st.composite
+def chains(draw: st.DrawFn) -> str:
+    """Elementwise operations, reductions and matmuls with random tiles, in a row."""
+    kinds = draw(st.lists(st.sampled_from(sorted(STEPS)), min_size=2, max_size=5))
+    lines: list[str] = []
+    for number, kind in enumerate(kinds):
+        tile = draw(TILES["cube" if kind.startswith("matmul") else "vec"])
+        text = STEPS[kind].format(tile=f"tile = {tile}")
+        lines += (
+            text.replace("%in", f"%x{number}")
+            .replace("%out", f"%x{number + 1}")
+            .splitlines()
+        )
+    lines.append(f"func.return %x{len(kinds)} : tensor<Mx{WIDTH}xf32>")
+    arguments = f"%x0: tensor<Mx{WIDTH}xf32>, %w: tensor<{WIDTH}x{WIDTH}xf16>"
+    return function(arguments, f"tensor<Mx{WIDTH}xf32>", "\n".join(lines))
+
+
+STEPS = {
+    "tanh": "%out = pypto.tanh %in {{{tile}}}",
+    "softmax": "%out = pypto.softmax %in axis -1 {{{tile}}}",
+    "halves": """%out_m = pypto.dim %in, 0
+%out_l = pypto.view %in[:, 0 +: 32]
+%out_r = pypto.view %in[:, 32 +: 32]
+%out_a = pypto.neg %out_l {{{tile}}}
+%out_b = pypto.abs %out_r
+%out_e = pypto.empty[%out_m, 64] : tensor<Mx64xf32>
+%out_h = pypto.assemble %out_a into %out_e[0, 32]
+%out = pypto.assemble %out_b into %out_h[0, 0]""",
+    "matmul": """%out_h = pypto.cast %in to f16
+%out = pypto.matmul %out_h, %w {{{tile}}}""",
+    "matmul_split": """%out_h = pypto.cast %in to f16
+%out_y = pypto.matmul %out_h, %w {{tile = #c16_16_32_split}}
+%out = pypto.mul %out_y, 0.125""",
+}
+TILES = {
+    "vec": st.builds(
+        "#pypto.vec<{}, {}>".format, st.sampled_from((4, 8, 24, 32)), st.just(WIDTH)
+    ),
+    "cube": st.builds(
+        "#pypto.cube<m = [16, {0}], k = [32, 64], n = [{1}, {1}]>".format,
+        st.sampled_from((16, 32, 48)),
+        st.sampled_from((16, 32, 64)),
+    ),
+}
+
+
+@given(text=chains(), rows=st.integers(1, 70))
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_chains(text: str, rows: int):
+    draw = np.random.default_rng(rows)
+    arrays = {
+        "x0": draw.normal(size=(rows, WIDTH)).astype(np.float32),
+        "w": (draw.normal(size=(WIDTH, WIDTH)) / 8).astype(np.float16),
+    }
+    order, results = checked(text, arrays)
+    assert_as_source(text, arrays, results)
+    if (
+        "assemble" not in text
+    ):  # as in `side_by_side`, a range cannot say that none is meant
+        assert order.needless() == []
