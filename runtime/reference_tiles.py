@@ -85,7 +85,7 @@ def boxes(interp: Interpreter, op: Any, memory: Array, indices: Array) -> Any:
     given = indices.reshape((rows, columns) if per == "element" else -1)
     for at in np.ndindex(given.shape):
         index = int(given[at])
-        mine: tuple[int | slice, int | slice] = {
+        mine: tuple[Any, Any] = {
             "element": (at[0], at[-1]),
             "row": (at[0], slice(0, columns)),
             "column": (slice(0, rows), at[0]),

@@ -17,7 +17,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from task_record import record
+from task_order import record
 
 from pyptoc.api import compile
 from pyptoc.dialects.context import make_context
