@@ -71,7 +71,9 @@ def test_row_cumsum(element: str) -> None:
 def test_arange(element: str, start: int) -> None:
     x = random(element, (M, N), 1)
     got = vector(f"arange {start}", [(x, element, "full")], element)
-    assert np.array_equal(got, np.tile(np.arange(start, start + N), (M, 1)))
+    assert np.array_equal(
+        got, np.tile(np.arange(start, start + N), (M, 1)).astype(got.dtype)
+    )
 
 
 PLACED = """
