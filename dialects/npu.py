@@ -8,6 +8,7 @@ bodies are kernels of `tile` instructions that an orchestration function launche
 - `npu_tasks.py`: `npu.tasks`
 - `npu_kernel.py`: `npu.kernel`, `npu.launch`
 - `npu_boxes.py`: loads, stores and assembles in task bodies
+- `npu_indexing.py`: gathers, scatters, top-k, one-hot in task bodies
 - `npu_memory.py`: allocations, reads, sets of tasks
 """
 
@@ -31,6 +32,7 @@ from pyptoc.dialects.npu_attrs import (
     UnitKindAttr,
 )
 from pyptoc.dialects.npu_boxes import AssembleOp, LoadOp, StoreOp
+from pyptoc.dialects.npu_indexing import GatherOp, OneHotOp, ScatterOp, TopkOp
 from pyptoc.dialects.npu_kernel import KernelOp, LaunchOp, kernels_of
 from pyptoc.dialects.npu_memory import (
     AllocOp,
@@ -48,6 +50,10 @@ Npu = Dialect(
         AssembleOp,
         LoadOp,
         StoreOp,
+        GatherOp,
+        ScatterOp,
+        TopkOp,
+        OneHotOp,
         AllocOp,
         ReshapeOp,
         ReadOp,
@@ -71,6 +77,7 @@ __all__ = [
     "AssembleOp",
     "EventsType",
     "ExprAttr",
+    "GatherOp",
     "JoinOp",
     "KernelOp",
     "LaunchOp",
@@ -78,13 +85,16 @@ __all__ = [
     "MaxAttr",
     "NoEventsOp",
     "Npu",
+    "OneHotOp",
     "ReadOp",
     "ReshapeOp",
+    "ScatterOp",
     "Selector",
     "SelectorAttr",
     "SelectorKind",
     "StoreOp",
     "TasksOp",
+    "TopkOp",
     "Unit",
     "UnitKindAttr",
     "gm_memref",

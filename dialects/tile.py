@@ -10,8 +10,8 @@ an instruction touches: what liveness, flags and the executor go by.
     tile.load %x[%row, 0] [%m, 256] into %s : memref<?x256xf32, "gm">, !tile.buf<...>
 
 Transfers are in `tile_transfer.py`, matrix products in `tile_matmul.py`, vector
-instructions in `tile_vector.py`, flags in `tile_flags.py`, the buffer type in
-`tile_types.py`; all are importable from here.
+instructions in `tile_vector.py`, gathers and top-k in `tile_indexing.py`, flags in
+`tile_flags.py`, the buffer type in `tile_types.py`; all are importable from here.
 """
 
 from __future__ import annotations
@@ -51,6 +51,7 @@ from pyptoc.dialects.assembly import (
 )
 from pyptoc.dialects.memory import AllocatesResult
 from pyptoc.dialects.tile_flags import BarrierOp, SetFlagOp, WaitFlagOp
+from pyptoc.dialects.tile_indexing import GatherOp, OneHotOp, ScatterOp, TopkOp
 from pyptoc.dialects.tile_matmul import MatmulMxOp, MatmulOp
 from pyptoc.dialects.tile_transfer import LoadOp, MoveOp, StoreOp
 from pyptoc.dialects.tile_types import (
@@ -243,6 +244,10 @@ Tile = Dialect(
         LoadOp,
         StoreOp,
         MoveOp,
+        GatherOp,
+        ScatterOp,
+        TopkOp,
+        OneHotOp,
         MatmulOp,
         MatmulMxOp,
         SetFlagOp,
@@ -260,19 +265,23 @@ __all__ = [
     "AllocOp",
     "BarrierOp",
     "BufType",
+    "GatherOp",
     "Instruction",
     "LoadOp",
     "MatmulMxOp",
     "MatmulOp",
     "MoveOp",
+    "OneHotOp",
     "Pipe",
     "PipeAttr",
+    "ScatterOp",
     "SetFlagOp",
     "SlotOp",
     "Space",
     "SpaceAttr",
     "StoreOp",
     "Tile",
+    "TopkOp",
     "VectorOp",
     "WaitFlagOp",
     "allocation_of",

@@ -4,6 +4,8 @@
     tile.mul %a, 2.0 into %a [%m, 256]           in place
     tile.row_sum %a into %s [%m, 256]            s[i, 0] = sum of a[i, :]
     tile.cvt %a into %d [%m, 256] {mode = "rint"}
+    tile.arange 0 into %d [%m, 256]              d[i, j] = 0 + j
+    tile.mask_causal %a, %o into %d [%m, 256]    d[i, j] = a[i, j] (j <= i + %o), -inf
 
 All run on pipe v, on ub buffers, and write `dest`. Each input is a literal, an SSA
 scalar, or a buffer in one of the forms `full` (default), `row` = [m, 1] along the
@@ -150,6 +152,8 @@ class Family:
     shape: Shape = Shape.ELEMENTWISE
     result: Result = Result.SAME
     options: tuple[str, ...] = ()
+    index_scalar: bool = False
+    """Whether a scalar input is a position, of type index."""
 
     @property
     def is_elementwise(self) -> bool:
@@ -188,6 +192,8 @@ def _families() -> list[Family]:
             for name in ("sum", "max", "min", "prod")
         ),
         Family("row_cumsum", 1, number, Shape.ROW_SCAN),
+        Family("arange", 1, number),
+        Family("mask_causal", 2, Elements.FLOAT, index_scalar=True),
     ]
 
 
@@ -339,8 +345,8 @@ class VectorOp(Instruction, ABC):
             raise VerifyException(f"an input of type {type} has no form {form}")
         if not isinstance(type, BufType):
             return
-        if self.family.name == "fill":
-            raise VerifyException("fill takes a literal or a scalar")
+        if self.family.name in ("fill", "arange"):
+            raise VerifyException(f"{self.family.name} takes a literal or a scalar")
         check_space("an input", value, Space.UB)
         rows, columns = extents
         if form in (Form.COL, Form.ONE):
@@ -360,6 +366,12 @@ class VectorOp(Instruction, ABC):
                 "in place, an instruction is elementwise, its input full and of equal "
                 "element size"
             )
+
+    def _verify_scalar(self, type: Attribute, element: Attribute) -> None:
+        if not self.family.index_scalar:
+            _check_scalar(type, element)
+        elif not isinstance(type, IndexType):
+            raise VerifyException(f"{self.family.name} takes a position of type index")
 
     def _verify_elements(self, args: Sequence[VectorArg], dest: Attribute) -> None:
         family = self.family
@@ -381,7 +393,7 @@ class VectorOp(Instruction, ABC):
             raise VerifyException(f"the destination holds {dest}, not {expected}")
         for arg in args:
             if isinstance(arg, tuple) and arg[1] is Form.SCALAR:
-                _check_scalar(arg[0].type, element)
+                self._verify_scalar(arg[0].type, element)
 
 
 @lru_cache(maxsize=1024)

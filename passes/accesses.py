@@ -8,12 +8,13 @@ Which box of which buffer a task touches, as expressions of its grid and of scal
 
 Inner loop counters are widened away: a box that follows a counter becomes everything
 the loop can reach. Where that cannot be said by an expression the whole dimension is
-taken, and the access is not exact.
+taken, and the access is not exact. Neither is that of a gather or scatter, whose box
+is everything that its indices may name.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import scf
@@ -21,9 +22,11 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from pyptoc.dialects.expr import Expr, minimum
 from pyptoc.dialects.expr_core import Call
-from pyptoc.dialects.npu import LoadOp, StoreOp, TasksOp
+from pyptoc.dialects.npu import GatherOp, LoadOp, ScatterOp, StoreOp, TasksOp
 from pyptoc.dialects.npu_attrs import AccessMode
+from pyptoc.dialects.subscripts import Mixed
 from pyptoc.passes.shapes import Dims, Shapes
+from pyptoc.passes.typed import values_in
 
 Range = tuple[Expr, Expr]
 """Start and end (exclusive) along one dimension."""
@@ -44,35 +47,43 @@ class BoxAccess:
         return self.mode != AccessMode.READ
 
 
+@dataclass(frozen=True)
+class Box:
+    """What one operation of a body touches, still in terms of the loops around it."""
+
+    buffer: SSAValue
+    mode: AccessMode
+    ranges: list[Range]
+    exact: bool = True
+
+
 def accesses_of(tasks: TasksOp, shapes: Shapes) -> list[BoxAccess]:
     """The accesses of a tasks op in memory form, each different one once."""
     found: dict[BoxAccess, None] = {}
     for op in tasks.body.walk():
         match op:
             case LoadOp():
-                found[_access(op, op.source, AccessMode.READ, tasks, shapes)] = None
+                box = Box(op.source, AccessMode.READ, box_of(op, shapes))
+                found[_access(op, box, tasks, shapes)] = None
             case StoreOp():
                 mode = AccessMode.ACCUMULATE if op.combine else AccessMode.WRITE
-                found[_access(op, op.dest, mode, tasks, shapes)] = None
+                box = Box(op.dest, mode, box_of(op, shapes))
+                found[_access(op, box, tasks, shapes)] = None
+            case GatherOp() | ScatterOp():
+                for box in indexed_boxes(op, shapes):
+                    found[_access(op, box, tasks, shapes)] = None
             case _:
                 pass
     return list(found)
 
 
-def _access(
-    op: LoadOp | StoreOp,
-    buffer: SSAValue,
-    mode: AccessMode,
-    tasks: TasksOp,
-    shapes: Shapes,
-) -> BoxAccess:
+def _access(op: Operation, box: Box, tasks: TasksOp, shapes: Shapes) -> BoxAccess:
     loops = list(loops_around(op, tasks))
-    dims = shapes.dims(buffer)
-    ranges = box_of(op, shapes)
+    dims = shapes.dims(box.buffer)
     lo: list[Expr] = []
     size: list[Expr] = []
-    exact = True
-    for dim, given in zip(dims, ranges, strict=True):
+    exact = box.exact
+    for dim, given in zip(dims, box.ranges, strict=True):
         wide = given
         for loop in loops:
             wide = widen(wide, loop, shapes) if wide is not None else None
@@ -80,7 +91,39 @@ def _access(
             wide, exact = (Expr.const(0), dim), False
         lo.append(wide[0])
         size.append(wide[1] - wide[0] if wide is not given else given[1] - given[0])
-    return BoxAccess(buffer, mode, tuple(lo), tuple(size), exact)
+    return BoxAccess(box.buffer, box.mode, tuple(lo), tuple(size), exact)
+
+
+def indexed_boxes(op: GatherOp | ScatterOp, shapes: Shapes) -> Iterator[Box]:
+    """What a gather or scatter may touch: all legal rows, and all of a page table."""
+    mode = AccessMode.READ
+    if isinstance(op, ScatterOp):
+        mode = AccessMode.ACCUMULATE if op.combine else AccessMode.WRITE
+    rows, columns = map(shapes.mixed, op.extents)
+    row_dim, column_dim = op.box_dims
+    sizes = {row_dim: rows, column_dim: columns, op.axis_dim: shapes.mixed(op.limit)}
+    yield _box_at(op.memory, mode, op.mixed_offsets, sizes, shapes)
+    if op.lookup is not None:
+        table, offsets, pages = op.lookup
+        axis = 0 if op.table_axis is None else op.table_axis.value.data
+        yield _box_at(
+            table, AccessMode.READ, offsets, {axis: shapes.mixed(pages)}, shapes
+        )
+
+
+def _box_at(
+    buffer: SSAValue,
+    mode: AccessMode,
+    offsets: Sequence[Mixed],
+    sizes: dict[int, Expr],
+    shapes: Shapes,
+) -> Box:
+    """An inexact box, of size 1 where `sizes` does not say otherwise."""
+    ranges: list[Range] = []
+    for dim, offset in enumerate(offsets):
+        lo = shapes.mixed(offset)
+        ranges.append((lo, lo + sizes.get(dim, Expr.const(1))))
+    return Box(buffer, mode, ranges, exact=False)
 
 
 def box_of(op: LoadOp | StoreOp, shapes: Shapes) -> list[Range]:
@@ -158,9 +201,9 @@ def mentions_inner(given: Range, tasks: TasksOp) -> bool:
     """Whether a symbol is defined inside the body (and is no grid index)."""
     grid = set(tasks.grid_args)
     return any(
-        key not in grid and isinstance(key, SSAValue) and is_inside(key, tasks)
+        value not in grid and is_inside(value, tasks)
         for expr in given
-        for key in expr.symbols()
+        for value in values_in(expr)
     )
 
 

@@ -26,13 +26,13 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from xdsl.dialects import func, scf
-from xdsl.dialects.builtin import FunctionType, MemRefType, ModuleOp, TensorType
+from xdsl.dialects.builtin import FunctionType, ModuleOp, TensorType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from pyptoc.dialects.context import PyptocContext
 from pyptoc.dialects.diagnostics import error
+from pyptoc.dialects.memory import gm_memref
 from pyptoc.dialects.npu import (
-    GM,
     AllocOp,
     AssembleOp,
     LoadOp,
@@ -50,6 +50,7 @@ from pyptoc.passes.shapes import Shapes
 from pyptoc.passes.structured import element_type, enclosing
 from pyptoc.passes.task_builder import Roots
 from pyptoc.passes.task_form import replace_op
+from pyptoc.passes.typed import as_tensor, shape_of
 from pyptoc.passes.waits import WaitDeriver
 from pyptoc.passes.windows import window_of
 
@@ -83,9 +84,8 @@ def _in_memory(function: func.FuncOp) -> bool:
 
 def memory_type(type_: Attribute) -> Attribute:
     """The memref of a tensor type; other types as they are."""
-    if not isinstance(type_, TensorType):
-        return type_
-    return MemRefType(type_.element_type, type_.get_shape(), memory_space=GM)
+    found = as_tensor(type_)
+    return type_ if found is None else gm_memref(found.element_type, found.get_shape())
 
 
 @dataclass
@@ -221,14 +221,13 @@ def sizes_for(
     value: SSAValue, sizes: Sequence[int | SSAValue], build: Builder
 ) -> list[int | SSAValue]:
     """`sizes` as numbers exactly where the type of `value` is static."""
-    assert isinstance(value.type, TensorType)
     return [
         static
         if static >= 0
         else build.constant(size)
         if isinstance(size, int)
         else size
-        for static, size in zip(value.type.get_shape(), sizes, strict=True)
+        for static, size in zip(shape_of(value.type), sizes, strict=True)
     ]
 
 

@@ -18,9 +18,9 @@ in the reference interpreter: results agree to the last bit. Each new op carries
 location and the tag of the composite and its name in `npu.from`, and its tile where it
 has the composite's shape.
 
-Reductions are brought to one form: f16 and bf16 sums accumulate in f32, and a reduction
-over the last axis keeps that axis with size 1 (`pypto.reshape` drops it). Reductions
-over other axes keep their form. One function a composite, in the `decompose_*` files.
+Reductions and scans are brought to one form: f16 and bf16 sums accumulate in f32, along
+the last axis, which a reduction keeps with size 1. Other axes are moved last by a
+`pypto.transpose`. One function a composite, in the `decompose_*` files.
 """
 
 from __future__ import annotations
@@ -39,32 +39,55 @@ from pyptoc.dialects.pypto.composite import (
     LayerNormOp,
     OnlineSoftmaxOp,
     QuantizeOp,
+    QuantMxOp,
     RmsNormOp,
+    RopeOp,
     SoftmaxOp,
     SwigluOp,
 )
-from pyptoc.dialects.pypto.matmul import GroupedMatmulOp
+from pyptoc.dialects.pypto.indexing import (
+    GatherRowsOp,
+    IndexAddOp,
+    ScatterRowsOp,
+    TopkOp,
+)
+from pyptoc.dialects.pypto.matmul import EinsumOp, GroupedMatmulOp
 from pyptoc.dialects.pypto.reduce import (
     AmaxOp,
     AminOp,
+    ArgmaxOp,
+    ArgminOp,
+    CumsumOp,
     LogsumexpOp,
     MeanOp,
     ProdOp,
     SumOp,
     VarOp,
 )
+from pyptoc.dialects.pypto.shape import ConcatOp
 from pyptoc.dialects.pypto.unary import GeluOp, SigmoidOp, SiluOp
 from pyptoc.passes.base import PyptocPass
 from pyptoc.passes.decompose_activation import gelu, sigmoid, silu, swiglu
+from pyptoc.passes.decompose_einsum import einsum
 from pyptoc.passes.decompose_grouped import grouped_matmul
+from pyptoc.passes.decompose_indexing import topk
 from pyptoc.passes.decompose_normal import (
     layer_norm,
     online_softmax,
     rms_norm,
     softmax,
 )
-from pyptoc.passes.decompose_quant import dequantize, quantize
-from pyptoc.passes.decompose_reduce import logsumexp, mean, reduction, var
+from pyptoc.passes.decompose_quant import dequantize, quant_mx, quantize
+from pyptoc.passes.decompose_reduce import (
+    argument,
+    cumsum,
+    logsumexp,
+    mean,
+    reduction,
+    var,
+)
+from pyptoc.passes.decompose_rows import gather_rows, index_add, scatter_rows
+from pyptoc.passes.decompose_shape import concat, rope
 from pyptoc.passes.shapes import Shapes
 
 DECOMPOSITIONS: dict[type[Operation], Callable[[Any, Shapes], None]] = {
@@ -78,7 +101,11 @@ DECOMPOSITIONS: dict[type[Operation], Callable[[Any, Shapes], None]] = {
     SwigluOp: swiglu,
     QuantizeOp: quantize,
     DequantizeOp: dequantize,
+    QuantMxOp: quant_mx,
+    RopeOp: rope,
+    ConcatOp: concat,
     GroupedMatmulOp: grouped_matmul,
+    EinsumOp: einsum,
     MeanOp: mean,
     VarOp: var,
     LogsumexpOp: logsumexp,
@@ -86,6 +113,13 @@ DECOMPOSITIONS: dict[type[Operation], Callable[[Any, Shapes], None]] = {
     ProdOp: reduction,
     AmaxOp: reduction,
     AminOp: reduction,
+    ArgmaxOp: argument,
+    ArgminOp: argument,
+    CumsumOp: cumsum,
+    TopkOp: topk,
+    GatherRowsOp: gather_rows,
+    ScatterRowsOp: scatter_rows,
+    IndexAddOp: index_add,
 }
 """Op class to the function that replaces such an op by base ops."""
 

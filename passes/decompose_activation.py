@@ -57,8 +57,8 @@ def swiglu(op: SwigluOp, shapes: Shapes) -> None:
             is_even = Compare("==", last.mod(2), Expr.const(0))
             step.build.require(is_even, message, (last,), "PTO403")
         whole = value
-        value = step.columns(whole, half * 0, half)
-        gate = step.columns(whole, half, half)
+        value = step.part(whole, -1, 0, half)
+        gate = step.part(whole, -1, half, half)
     y = step.mul(_silu(step, step.f32(value)), step.f32(gate))
     step.finish([step.cast(y, element_of(op.result))])
 

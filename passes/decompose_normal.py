@@ -9,6 +9,8 @@ the same, so results agree to the last bit.
     rms_norm     x * (1 / sqrt(sum(x * x * (1 / D)) + eps)) * gamma
     layer_norm   c = x - sum(x * (1 / D));
                  c * (1 / sqrt(sum(c * c * (1 / D)) + eps)) * gamma + beta
+
+A softmax along another axis than the last is one along the last between two transposes.
 """
 
 from __future__ import annotations
@@ -30,13 +32,13 @@ from pyptoc.passes.steps import Steps, axis_of, element_of
 def softmax(op: SoftmaxOp, shapes: Shapes) -> None:
     """exp(x - max) / sum along one axis; never NaN for -inf alone."""
     step = Steps.replacing(op, shapes, op.source)
-    x = step.f32(op.source)
-    axis = axis_of(op)
-    m = step.amax(x, axis)
+    x = step.f32(step.to_last(op.source, axis_of(op)))
+    m = step.amax(x, -1)
     masked = step.eq(m, -math.inf)
     e = step.exp(step.sub(x, step.where(masked, 0.0, m)))
-    y = step.div(e, step.sum(e, axis), zero_if_zero=True)
-    step.finish([step.cast(y, element_of(op.result))])
+    y = step.div(e, step.sum(e, -1), zero_if_zero=True)
+    y = step.cast(y, element_of(op.result))
+    step.finish([step.from_last(y, axis_of(op))])
 
 
 def online_softmax(op: OnlineSoftmaxOp, shapes: Shapes) -> None:

@@ -1,40 +1,66 @@
 """
-Quantisation to i8 as elementary f32 steps.
+Quantisation as elementary f32 steps.
 
     quantize     a = amax(abs(x)); r = 127 / a; q = i8(rint(x * r)); scale = 1 / r
     dequantize   f32(x) * s1 * s2, rounded once
+    quant_mx     a = amax(abs(x)) of 32 elements; scale = the power of two at or below
+                 a, divided by the greatest power of two of the f8 type;
+                 q = f8(x * (1 / scale)), saturated
 
 Where r overflows (a row of zeros, or of tiny numbers) q is 0 and the scale is 0; NaN in
-a row makes its scale NaN and its q 0: the cast of NaN to an integer is 0. In groups,
-the axis is split in two first and joined again afterwards. With `scale = "amax/127"`
-the scale is a / 127 and q = i8(rint(x / scale)), clipped to -127 .. 127.
+a row makes its scale NaN and its q 0: the cast of NaN to an integer is 0. With
+`scale = "amax/127"` the scale is a / 127 and q = i8(rint(x / scale)), clipped to
+-127 .. 127.
+
+An axis that is folded in groups is split in two first and joined again afterwards. The
+axis to fold is moved last by a transpose, and back in the result.
 """
 
 from __future__ import annotations
 
 import math
 
-from xdsl.dialects.builtin import i8
-from xdsl.ir import SSAValue
+from xdsl.dialects.builtin import (
+    Float8E4M3FNType,
+    Float8E8M0FNUType,
+    i8,
+)
+from xdsl.ir import Attribute, SSAValue
 
 from pyptoc.dialects.expr import Expr
-from pyptoc.dialects.pypto.composite import DequantizeOp, QuantizeOp
-from pyptoc.passes.shapes import Dims, Shapes
-from pyptoc.passes.steps import Steps, axis_of, element_of
+from pyptoc.dialects.pypto.composite import DequantizeOp, QuantizeOp, QuantMxOp
+from pyptoc.dialects.pypto.elementwise import GtOp
+from pyptoc.dialects.pypto.shape import FullOp
+from pyptoc.passes.shapes import Shapes
+from pyptoc.passes.steps import Steps, axis_of, element_of, rank_of, replaced
+
+E8M0 = Float8E8M0FNUType()
 
 
 def quantize(op: QuantizeOp, shapes: Shapes) -> None:
     """Values in i8 and the f32 scales that bring them back."""
     step = Steps.replacing(op, shapes, op.source)
-    x = step.f32(op.source)
-    axis = axis_of(op)
     dims = shapes.dims(op.source)
-    group = None if op.group is None else op.group.value.data
-    if group is not None:
-        x = step.reshape(x, _replaced(dims, axis, dims[axis].floordiv(group), group))
-        # The elements of a group lie one axis further on, counted from the front.
-        axis += axis >= 0
-    amax = step.amax(step.abs(x), axis)
+    axis = axis_of(op)
+    if op.group is None:
+        x, folded, kept = op.source, axis, replaced(dims, axis, 1)
+    else:
+        size = op.group.value.data
+        count = dims[axis].floordiv(size)
+        x = step.reshape(op.source, replaced(dims, axis, count, size))
+        folded, kept = axis + 1, replaced(dims, axis, count)
+    values, scale = _quantized(step, op, step.f32(step.to_last(x, folded)))
+    values = step.from_last(values, folded)
+    if op.group is not None:
+        values = step.reshape(values, dims)
+    if op.group is not None or folded < rank_of(x) - 1:
+        scale = step.reshape(scale, kept)
+    step.finish([values, scale])
+
+
+def _quantized(step: Steps, op: QuantizeOp, x: SSAValue) -> tuple[SSAValue, SSAValue]:
+    """The values in i8, and one scale for each line of the last axis."""
+    amax = step.amax(step.abs(x), -1)
     if op.scale_rule is not None and op.scale_rule.data == "amax/127":
         scale = step.div(amax, 127.0)
         scaled = step.clip(step.div(x, scale), -127.0, 127.0)
@@ -43,19 +69,7 @@ def quantize(op: QuantizeOp, shapes: Shapes) -> None:
         scale = step.div(1.0, ratio)
         overflows = step.eq(ratio, math.inf)
         scaled = step.mul(x, step.where(overflows, 0.0, ratio))
-    q = step.cast(scaled, i8, "rint")
-    if group is not None:
-        axis = axis_of(op)
-        q = step.reshape(q, dims)
-        groups = _replaced(dims, axis, dims[axis].floordiv(group))
-        scale = step.reshape(scale, groups)
-    step.finish([q, scale])
-
-
-def _replaced(dims: Dims, axis: int, *sizes: Expr | int) -> list[Expr | int]:
-    """`dims` with `sizes` in the place of `axis`."""
-    place = axis % len(dims)
-    return [*dims[:place], *sizes, *dims[place + 1 :]]
+    return step.cast(scaled, i8, "rint"), scale
 
 
 def dequantize(op: DequantizeOp, shapes: Shapes) -> None:
@@ -65,3 +79,50 @@ def dequantize(op: DequantizeOp, shapes: Shapes) -> None:
     for scale in op.scales:
         y = step.mul(y, step.f32(scale))
     step.finish([step.cast(y, element_of(op.result))])
+
+
+def quant_mx(op: QuantMxOp, shapes: Shapes) -> None:
+    """f8 values and an E8M0 scale for 32 elements; what is missing counts as 0."""
+    step = Steps.replacing(op, shapes, op.source)
+    dims = shapes.dims(op.source)
+    axis = axis_of(op)
+    pairs = dims[axis].ceildiv(64)
+    x = _padded(step, op.source, axis, pairs * 64)
+    x = step.reshape(x, replaced(dims, axis, pairs, 2, 32))
+    # [.., pairs, 2, 32, ..]: the 32 are folded.
+    x = step.f32(step.to_last(x, axis + 2))
+    scale = _mx_scale(step, x, op.target)
+    inverse = step.div(1.0, step.f32(scale))
+    values = step.cast(step.mul(x, inverse), op.target)
+    values = step.from_last(values, axis + 2)
+    values = step.reshape(values, replaced(dims, axis, pairs * 64))
+    if pairs * 64 != dims[axis]:
+        values = step.part(values, axis, 0, dims[axis])
+    # [.., pairs, 2, .., 1]: the 2 go last.
+    scale = step.reshape(scale, replaced(dims, axis, pairs, 2))
+    step.finish([values, step.to_last(scale, axis + 1)])
+
+
+def _padded(step: Steps, x: SSAValue, axis: int, size: Expr) -> SSAValue:
+    """`x` with zeros behind it along `axis`, up to `size` elements."""
+    dims = step.shapes.dims(x)
+    if dims[axis] == size:
+        return x
+    sizes = [step.build.index_or_int(d) for d in replaced(dims, axis, size)]
+    zeros = step.build.value(FullOp.make(0.0, sizes, result_type=element_of(x)))
+    return step.write(x, zeros, axis, Expr.const(0))
+
+
+def _mx_scale(step: Steps, x: SSAValue, target: Attribute) -> SSAValue:
+    """
+    The scale of each line of the last axis, in E8M0.
+
+    The greatest power of two is 2^8 in E4M3 and 2^15 in E5M2. The cast to E8M0 takes
+    the nearest power, which may be the one above.
+    """
+    amax = step.amax(step.abs(x), -1)
+    power = step.f32(step.cast(amax, E8M0))
+    is_above = step.emit(GtOp.make(power, amax))
+    power = step.where(is_above, step.mul(power, 0.5), power)
+    most = 8 if isinstance(target, Float8E4M3FNType) else 15
+    return step.cast(step.mul(power, 2.0**-most), E8M0)

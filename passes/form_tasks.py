@@ -29,17 +29,18 @@ from xdsl.ir import Operation, OpResult, SSAValue
 from pyptoc.dialects.context import PyptocContext
 from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.pypto.scalars import DimOp, IndexOp
-from pyptoc.dialects.pypto.shape import AssembleOp, FullOp, TransposeOp, ViewOp
+from pyptoc.dialects.pypto.shape import AssembleOp, TransposeOp, ViewOp
 from pyptoc.passes.base import PyptocPass
 from pyptoc.passes.groups import Group, groups_in
 from pyptoc.passes.ownership import defined_in
 from pyptoc.passes.shapes import Shapes, static_bound
-from pyptoc.passes.structured import iteration_dims
+from pyptoc.passes.structured import LEAVES, iteration_dims
+from pyptoc.passes.typed import values_in
 from pyptoc.passes.windows import window_of
 
 GRID = "npu.grid"
 
-MOVABLE = (arith.ConstantOp, IndexOp, DimOp, ViewOp, TransposeOp, FullOp)
+MOVABLE = (arith.ConstantOp, IndexOp, DimOp, ViewOp, TransposeOp, *LEAVES)
 """Ops that a body may hold besides its group: tasks compute or look through them."""
 
 
@@ -170,7 +171,7 @@ def is_made_inside(
     """Whether a tensor operand is neither the group's own nor a window from outside."""
     if isinstance(value, OpResult) and value.op in set(group.ops):
         return False
-    if isinstance(value, OpResult) and isinstance(value.op, FullOp):
+    if isinstance(value, OpResult) and isinstance(value.op, LEAVES):
         return False
     base = window_of(value, shapes).base
     destination = any(
@@ -191,6 +192,4 @@ def is_constant(value: SSAValue) -> bool:
 
 def mentions(expr: Expr, loop: scf.ForOp) -> bool:
     """Whether a symbol of `expr` is defined inside `loop`."""
-    return any(
-        isinstance(key, SSAValue) and defined_in(key, loop) for key in expr.symbols()
-    )
+    return any(defined_in(value, loop) for value in values_in(expr))

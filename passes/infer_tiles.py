@@ -30,14 +30,14 @@ from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.pypto.attrs import CubeTileAttr, TilesAttr, VecTileAttr
 from pyptoc.dialects.pypto.matmul import MatmulOp, ScaledMmOp
 from pyptoc.dialects.pypto.tiles import check_cube_tile
-from pyptoc.passes import cube_tiles
+from pyptoc.passes import cube_tiles, index_tiles
 from pyptoc.passes.base import PyptocPass
 from pyptoc.passes.cube_tiles import Contraction, CubeTile
 from pyptoc.passes.groups import Group, domain_of, groups_in
 from pyptoc.passes.matmul_shape import matmul_shape
 from pyptoc.passes.partition import blocks_of
 from pyptoc.passes.shapes import Shapes
-from pyptoc.passes.structured import element_type
+from pyptoc.passes.structured import element_type, tensor_rank
 from pyptoc.passes.tile_settings import TILE, nearest_tile
 from pyptoc.passes.vector_tiles import VectorChooser
 from pyptoc.runtime.machine import Machine
@@ -73,8 +73,13 @@ class TileInference:
 
     def run(self) -> None:
         """Attach `npu.tile` to each op of the group."""
-        cube = self.group.unit == "cube"
-        tile = self._cube() if cube else self._vector()
+        match self.group.unit:
+            case "cube":
+                tile = self._cube()
+            case "index":
+                tile = self._index()
+            case _:
+                tile = self._vector()
         for op in self.group.ops:
             op.attributes[TILE] = tile
 
@@ -129,6 +134,20 @@ class TileInference:
             self._no_vector_tile(chooser)
         return VecTileAttr([tile.rows, tile.columns])
 
+    def _index(self) -> VecTileAttr:
+        (op,) = self.group.ops
+        given = self._given_vector(tensor_rank(index_tiles.tiled_value(op)))
+        tile = index_tiles.choose(op, self.shapes, self.machine, given)
+        if tile is None:
+            capacity = self.machine.space("ub").bytes
+            error(
+                op,
+                "PTO217",
+                f"no vector tile of {op.name} fits UB of {self.machine.name}",
+                rule=f"one row, with its indices, fits UB, {capacity} B",
+            )
+        return VecTileAttr([tile.rows, tile.columns])
+
     def _given_vector(self, rank: int) -> tuple[int, ...] | None:
         """The nearest vector tile, aligned with the trailing dimensions."""
         for op in self.group.ops:
@@ -155,16 +174,6 @@ class TileInference:
         unit = chooser.column_unit
         capacity = self.machine.space("ub").bytes
         need = chooser.peak(1, unit, phased=False)
-        scan = next((o for o in self.group.ops if o.name == "pypto.cumsum"), None)
-        if scan is not None:
-            error(
-                scan,
-                "PTO216",
-                "cumsum over a row that does not fit UB is not lowered yet",
-                rule=f"a scanned row must be static and fit UB ({capacity} B)",
-                help="scan a shorter axis, or cut the row with pypto.for and carry "
-                "the running sum",
-            )
         error(
             op,
             "PTO217",

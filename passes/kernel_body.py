@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import MemRefType, TensorType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 
@@ -26,6 +25,7 @@ from pyptoc.dialects.pypto.shape import TransposeOp
 from pyptoc.dialects.subscripts import Mixed
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.shapes import Shapes
+from pyptoc.passes.typed import shape_of, tensor
 
 SLOTS = 2
 """Slots of a buffer that a loop fills or drains."""
@@ -46,18 +46,17 @@ class Tile:
 
 def bounds_of(type_: Attribute) -> tuple[int, int]:
     """Rows and columns that a tile needs room for."""
-    assert isinstance(type_, TensorType)
-    sizes = list(type_.get_shape())
-    if isinstance(type_.encoding, MaxAttr):
-        sizes = list(type_.encoding.sizes)
+    sizes = list(shape_of(type_))
+    encoding = tensor(type_).encoding
+    if isinstance(encoding, MaxAttr):
+        sizes = list(encoding.sizes)
     rows, columns = [1] * (2 - len(sizes)) + sizes
     return max(rows, 1), max(columns, 1)
 
 
 def buffer_type_of(type_: Attribute, space: str) -> tile.BufType:
     """The buffer for a tile of a tensor type."""
-    assert isinstance(type_, TensorType)
-    return tile.BufType(bounds_of(type_), type_.element_type, space)
+    return tile.BufType(bounds_of(type_), tensor(type_).element_type, space)
 
 
 @dataclass
@@ -149,8 +148,7 @@ class KernelBody:
         size = op.mixed_sizes[axis]
         if size is not None:
             return size
-        assert isinstance(op.source.type, MemRefType)
-        static = op.source.type.get_shape()[axis]
+        static = shape_of(op.source.type)[axis]
         if static >= 0:
             return static
         return Builder.before(op).value(DimOp.make(op.source, axis))
@@ -158,8 +156,7 @@ class KernelBody:
     def _unless_default(
         self, memory: SSAValue, dims: tuple[int, int]
     ) -> tuple[int, int] | None:
-        assert isinstance(memory.type, MemRefType)
-        rank = memory.type.get_num_dims()
+        rank = len(shape_of(memory.type))
         return None if dims == (rank - 2 if rank > 1 else -1, rank - 1) else dims
 
     def store(self, op: StoreOp) -> None:
@@ -167,8 +164,7 @@ class KernelBody:
         source = self.tiles[op.source]
         combine = op.combine.data if op.combine is not None else None
         rank = len(op.mixed_offsets)
-        assert isinstance(op.source.type, TensorType)
-        tile_rank = op.source.type.get_num_dims()
+        tile_rank = len(shape_of(op.source.type))
         kept = list(range(rank - tile_rank, rank))
         row, column = [-1] * (2 - len(kept)) + kept
         dims = self._unless_default(op.dest, (row, column))

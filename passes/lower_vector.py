@@ -16,6 +16,7 @@ yielded value; where that op cannot write there, a copy at the end of the trip d
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -33,6 +34,7 @@ from xdsl.ir import (
 
 from pyptoc.dialects.npu import LoadOp, StoreOp
 from pyptoc.dialects.pypto.base import LiteralOp
+from pyptoc.dialects.pypto.composite import MaskCausalOp
 from pyptoc.dialects.pypto.elementwise import CastOp
 from pyptoc.dialects.pypto.reduce import (
     AmaxOp,
@@ -42,7 +44,13 @@ from pyptoc.dialects.pypto.reduce import (
     ReductionOp,
     SumOp,
 )
-from pyptoc.dialects.pypto.shape import CloneOp, ExpandOp, FullOp, TransposeOp
+from pyptoc.dialects.pypto.shape import (
+    ArangeOp,
+    CloneOp,
+    ExpandOp,
+    FullOp,
+    TransposeOp,
+)
 from pyptoc.dialects.subscripts import Mixed
 from pyptoc.dialects.tile_vector import VECTOR_FAMILIES, Form, vector_op
 from pyptoc.passes.builder import Builder
@@ -52,7 +60,9 @@ from pyptoc.passes.kernel_body import (
     buffer_type_of,
     static_or,
 )
+from pyptoc.passes.lower_index import lower_index
 from pyptoc.passes.structured import element_type
+from pyptoc.passes.typed import constant
 
 ROW_NAMES: dict[type[Operation], str] = {
     SumOp: "row_sum",
@@ -91,15 +101,21 @@ class VectorBody(KernelBody):
                 self._fold(op)
             case LiteralOp():
                 self._elementwise(op)
+            case ArangeOp():
+                self._arange(op)
+            case MaskCausalOp():
+                dest = self.result_tile(op, self._extents(op.results[0], op.source))
+                inputs = [self.tiles[op.source].buffer, op.offset]
+                self._emit(op, "mask_causal", inputs, dest)
             case ExpandOp():
                 self._expand(op)
             case _:
-                return False
+                return lower_index(self, op)
         return True
 
     # -- results
 
-    def _result(self, op: Operation, extents: tuple[Mixed, Mixed]) -> Tile:
+    def result_tile(self, op: Operation, extents: tuple[Mixed, Mixed]) -> Tile:
         """The tile of the result: a carried buffer, a slot to store, or a new one."""
         value = op.results[0]
         buffer = self._carried_buffer(value)
@@ -125,11 +141,18 @@ class VectorBody(KernelBody):
     def _fill(self, op: FullOp) -> None:
         sizes = list(op.mixed_sizes)
         rows, columns = [1] * (2 - len(sizes)) + sizes
-        dest = self._result(op, (rows, columns))
+        dest = self.result_tile(op, (rows, columns))
         self._emit(op, "fill", [op.value], dest)
 
+    def _arange(self, op: ArangeOp) -> None:
+        sizes = list(op.mixed_sizes)
+        rows, columns = [1] * (2 - len(sizes)) + sizes
+        dest = self.result_tile(op, (rows, columns))
+        zero = constant(0, element_type(op.results[0]))
+        self._emit(op, "arange", [zero], dest)
+
     def _cast(self, op: CastOp) -> None:
-        dest = self._result(op, self._extents(op.results[0], op.source))
+        dest = self.result_tile(op, self._extents(op.results[0], op.source))
         options = {
             k: op.properties[k] for k in ("mode", "saturate") if k in op.properties
         }
@@ -142,7 +165,7 @@ class VectorBody(KernelBody):
             source = self._widened(op, source, element)
         name = ROW_NAMES[type(op)]
         reduces = name != "row_cumsum"
-        dest = self._result(op, (source.rows, 1 if reduces else source.columns))
+        dest = self.result_tile(op, (source.rows, 1 if reduces else source.columns))
         build = Builder.before(op)
         build.emit(vector_op(name, [source.buffer], dest.buffer, source.extents))
 
@@ -162,7 +185,7 @@ class VectorBody(KernelBody):
         rows, columns = (
             k if size == -1 else size for k, size in zip(kept, given, strict=True)
         )
-        dest = self._result(op, (rows, columns))
+        dest = self.result_tile(op, (rows, columns))
         self._emit(op, "copy", [self._input(op.source, op.results[0])], dest)
 
     def _elementwise(self, op: LiteralOp) -> None:
@@ -170,7 +193,7 @@ class VectorBody(KernelBody):
         tensors = [a for a in op.args if isinstance(a, SSAValue) and a in self.tiles]
         extents = self._extents(result, *tensors)
         inputs = [self._input(argument, result) for argument in op.args]
-        dest = self._result(op, extents)
+        dest = self.result_tile(op, extents)
         name = op.name.partition(".")[2]
         options = {
             key: op.properties[key]
@@ -190,7 +213,7 @@ class VectorBody(KernelBody):
         self,
         op: Operation,
         name: str,
-        inputs: list[SSAValue | tuple[SSAValue, Form] | Attribute],
+        inputs: Sequence[SSAValue | tuple[SSAValue, Form] | Attribute],
         dest: Tile,
         **options: Attribute,
     ) -> None:

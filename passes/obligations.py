@@ -16,14 +16,13 @@ before: what compares two numbers holds.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import StringAttr, TensorType
-from xdsl.dialects.func import FuncOp
-from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Operation, SSAValue
 
 from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.pypto.base import LiteralOp
@@ -43,19 +42,18 @@ from pyptoc.dialects.pypto.shape import (
     ViewOp,
 )
 from pyptoc.dialects.subscripts import ints
-from pyptoc.passes.shapes import DimKey, Dims, broadcast, is_shaped
+from pyptoc.passes import index_obligations
+from pyptoc.passes.obligation import (
+    Obligation,
+    pair,
+    root_name,
+    sizes_of,
+    value_name,
+    written,
+)
+from pyptoc.passes.shapes import Dims, broadcast, is_shaped
 
-
-@dataclass(frozen=True)
-class Obligation:
-    """`lhs relation rhs` must hold; else `message` with `args` says what is wrong."""
-
-    relation: str
-    """`<=` or `==`."""
-    lhs: Expr
-    rhs: Expr
-    message: str
-    args: tuple[Expr, ...]
+__all__ = ["Obligation", "obligations", "root_name", "value_name"]
 
 
 def obligations(op: Operation) -> Iterator[Obligation]:
@@ -65,37 +63,6 @@ def obligations(op: Operation) -> Iterator[Obligation]:
         yield from rule(op)
     elif isinstance(op, LiteralOp):
         yield from _broadcast(op)
-
-
-def written(item: int | SSAValue) -> Expr:
-    """An entry of a mixed list, as it is written."""
-    return Expr.const(item) if isinstance(item, int) else Expr.sym(item)
-
-
-def sizes_of(value: SSAValue) -> Dims:
-    """The sizes of a tensor: numbers, and a `DimKey` of its own for each `?`."""
-    return tuple(
-        Expr.const(size) if size >= 0 else Expr.sym(DimKey(value, axis))
-        for axis, size in enumerate(shape_of(value.type))
-    )
-
-
-def value_name(value: SSAValue) -> str:
-    """`%a`: the name of an argument in the source, else the name of the value."""
-    parent = value.owner.parent_op() if isinstance(value, BlockArgument) else None
-    if isinstance(value, BlockArgument) and isinstance(parent, FuncOp):
-        attributes = parent.arg_attrs.data[value.index] if parent.arg_attrs else None
-        name = attributes.data.get("pypto.name") if attributes else None
-        if isinstance(name, StringAttr):
-            return f"%{name.data}"
-    return f"%{value.name_hint}" if value.name_hint else "the tensor"
-
-
-def root_name(key: Hashable) -> str:
-    """How a symbol of an expression is shown in a message."""
-    if isinstance(key, DimKey):
-        return f"dim({value_name(key.value)}, {key.axis})"
-    return value_name(cast("SSAValue", key))
 
 
 @dataclass(frozen=True)
@@ -268,18 +235,6 @@ def _same(value: SSAValue, axis: int, have: Expr, want: Expr) -> Obligation:
     return Obligation("==", have, want, message, (have, want))
 
 
-def _pair(
-    a: tuple[SSAValue, int], b: tuple[SSAValue, int], sizes: tuple[Expr, Expr]
-) -> Obligation:
-    """A dimension of one tensor and one of another are equal."""
-    message = (
-        f"dimension {a[1]} of {value_name(a[0])} is {{0}}, "
-        f"dimension {b[1]} of {value_name(b[0])} is {{1}} "
-        "(a dynamic size of 1 does not broadcast)"
-    )
-    return Obligation("==", *sizes, message, sizes)
-
-
 def _broadcast(op: Operation) -> Iterator[Obligation]:
     """Right-aligned sizes are equal, unless one of them is a static 1."""
     tensors = [value for value in op.operands if is_shaped(value)]
@@ -304,7 +259,7 @@ def _aligned(
                 first = here
             else:
                 sizes = (first[2], here[2])
-                yield _pair(first[:2], here[:2], sizes)
+                yield pair(first[:2], here[:2], sizes)
 
 
 def _is_one(dim: Expr) -> bool:
@@ -317,7 +272,7 @@ def _matmul(op: MatmulOp | ScaledMmOp) -> Iterator[Obligation]:
     k_b, n_b = (-1, -2) if op.b_trans else (-2, -1)
     m, n, k = a[m_a], b[n_b], a[k_a]
     at_a, at_b = len(a) + k_a, len(b) + k_b
-    yield _pair((op.lhs, at_a), (op.rhs, at_b), (k, b[k_b]))
+    yield pair((op.lhs, at_a), (op.rhs, at_b), (k, b[k_b]))
     batches = (a[:-2], b[:-2])
     yield from _aligned((op.lhs, op.rhs), batches)
     if isinstance(op, ScaledMmOp):
@@ -348,7 +303,7 @@ def _concat(op: ConcatOp) -> Iterator[Obligation]:
     for value, sizes in zip(tensors[1:], shapes[1:], strict=True):
         for axis, (have, want) in enumerate(zip(sizes, shapes[0], strict=True)):
             if axis != joined:
-                yield _pair((tensors[0], axis), (value, axis), (want, have))
+                yield pair((tensors[0], axis), (value, axis), (want, have))
         total[joined] += sizes[joined]
     yield from _refined(op, total)
 
@@ -381,4 +336,5 @@ _RULES: dict[type[Operation], Callable[[Any], Iterator[Obligation]]] = {
     ScaledMmOp: _matmul,
     ConcatOp: _concat,
     scf.YieldOp: _yield,
+    **index_obligations.RULES,
 }

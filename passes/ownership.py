@@ -24,6 +24,7 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr, TensorT
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue, Use
 
 from pyptoc.dialects.context import PyptocContext
+from pyptoc.dialects.pypto.indexing import IndexAddOp, ScatterRowsOp
 from pyptoc.dialects.pypto.shape import (
     AssembleOp,
     CloneOp,
@@ -47,7 +48,7 @@ class Ownership:
             match op:
                 case ReshapeOp() if is_view(op.source):
                     self._copy_operand(op, 0)
-                case AssembleOp():
+                case AssembleOp() | IndexAddOp() | ScatterRowsOp():
                     self._own_destination(op)
                 case scf.ForOp():
                     for index in range(3, len(op.operands)):
@@ -60,7 +61,7 @@ class Ownership:
                 case _:
                     pass
 
-    def _own_destination(self, op: AssembleOp) -> None:
+    def _own_destination(self, op: AssembleOp | IndexAddOp | ScatterRowsOp) -> None:
         if self.may_overwrite(op.dest, op):
             return
         root = root_of(op.dest)
@@ -68,7 +69,7 @@ class Ownership:
             self._warn_copy(op, root)
         self._copy_operand(op, list(op.operands).index(op.dest))
 
-    def _warn_copy(self, op: AssembleOp, root: SSAValue) -> None:
+    def _warn_copy(self, op: Operation, root: SSAValue) -> None:
         name = root.name_hint or "argument"
         self.context.report(
             "warning",

@@ -15,6 +15,8 @@ between two of its ops.
     %e = pypto.exp %y                     {npu.group = 1, npu.unit = "vector"}
     %s = pypto.sum %e axis -1 {keepdim,    npu.group = 1, npu.unit = "vector"}
 
+Indexing ops are groups of their own, on vector cores (`npu.unit = "index"`).
+
 Cube and vector groups meet in global memory. Views, reshapes, reads and index
 arithmetic belong to no group: consumers look through them. First, copies are made
 where value semantics needs them (`ownership.py`), and ops that nobody uses are erased.
@@ -28,20 +30,20 @@ from typing import ClassVar
 
 from xdsl.dialects import func, scf
 from xdsl.dialects.builtin import ModuleOp, TensorType
-from xdsl.ir import Block, Operation, OpResult, SSAValue
+from xdsl.ir import Block, Operation, OpResult, SSAValue, Use
 
 from pyptoc.dialects.context import PyptocContext
 from pyptoc.dialects.pypto.attrs import CubeTileAttr
 from pyptoc.dialects.pypto.matmul import MatmulOp, ScaledMmOp
 from pyptoc.dialects.pypto.scalars import AssertOp
-from pyptoc.dialects.pypto.shape import AssembleOp, FullOp
+from pyptoc.dialects.pypto.shape import AssembleOp
 from pyptoc.passes.base import PyptocPass
 from pyptoc.passes.cleanup import erase_dead
 from pyptoc.passes.groups import Group, domain_of, has_scan
 from pyptoc.passes.matmul_shape import matmul_shape
 from pyptoc.passes.ownership import Ownership, root_of
 from pyptoc.passes.shapes import Dims, Shapes
-from pyptoc.passes.structured import tensor_operands, unit_of
+from pyptoc.passes.structured import LEAVES, tensor_operands, unit_of
 from pyptoc.passes.tile_settings import nearest_tile
 from pyptoc.passes.windows import window_of
 
@@ -97,8 +99,8 @@ class Grouping:
         """The groups, in block order; the block is reordered to keep each together."""
         for op in self.ops:
             unit = unit_of(op)
-            if unit == "cube":
-                self._assign(Group(0, "cube", [op]))
+            if unit in ("cube", "index"):
+                self._assign(Group(0, unit, [op]))
             elif unit == "vector" and not is_free_leaf(op):
                 self._place(op)
         self._make_adjacent()
@@ -129,7 +131,9 @@ class Grouping:
             if not isinstance(source, OpResult) or not source.has_one_use():
                 return []
             group = self._group(source.op)
-            if group is None or may_split(group.ops[0], self.shapes):
+            if group is None or group.unit == "index":
+                return []
+            if may_split(group.ops[0], self.shapes):
                 return []
             return [group]
         found = [self._group(producer) for producer in self.producers[op]]
@@ -312,13 +316,13 @@ def has_effect(op: Operation) -> bool:
 
 
 def is_free_leaf(op: Operation) -> bool:
-    """A `full` that only vector ops read: each of them makes its own tile of it."""
-    return isinstance(op, FullOp) and all(
+    """A leaf that only vector ops read: each of them makes its own tile of it."""
+    return isinstance(op, LEAVES) and all(
         unit_of(use.operation) == "vector" and not is_destination(use)
         for use in op.results[0].uses
     )
 
 
-def is_destination(use) -> bool:
+def is_destination(use: Use) -> bool:
     """Whether a use is the destination of an assemble."""
     return isinstance(use.operation, AssembleOp) and use.index == 1

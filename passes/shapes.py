@@ -17,7 +17,7 @@ The analysis only reads the IR. `passes.builder` turns an expression back into o
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from xdsl.dialects import arith, func, scf
 from xdsl.dialects.builtin import (
@@ -36,12 +36,13 @@ from pyptoc.dialects.expr_core import Call
 from pyptoc.dialects.npu import AllocOp, LoadOp, TasksOp
 from pyptoc.dialects.npu import ReshapeOp as MemoryReshapeOp
 from pyptoc.dialects.pypto.base import LiteralOp
-from pyptoc.dialects.pypto.composite import SoftmaxOp
+from pyptoc.dialects.pypto.composite import MaskCausalOp, SoftmaxOp
 from pyptoc.dialects.pypto.elementwise import CastOp
 from pyptoc.dialects.pypto.matmul import MatmulOp, MmaOp, ScaledMmOp
 from pyptoc.dialects.pypto.reduce import REDUCTION_OPS, CumsumOp, ReductionOp
 from pyptoc.dialects.pypto.scalars import DimOp, IndexOp
 from pyptoc.dialects.pypto.shape import (
+    ArangeOp,
     AssembleOp,
     CloneOp,
     ConcatOp,
@@ -53,6 +54,8 @@ from pyptoc.dialects.pypto.shape import (
     ViewOp,
 )
 from pyptoc.dialects.subscripts import ints
+from pyptoc.passes import index_shapes
+from pyptoc.passes.typed import shape_of
 
 Dims = tuple[Expr, ...]
 Shaped = TensorType[Attribute] | MemRefType[Attribute]
@@ -120,8 +123,7 @@ class Shapes:
                 return Expr.sym(value)
 
     def _compute(self, value: SSAValue) -> Dims:
-        assert isinstance(value.type, TensorType | MemRefType)
-        shape = value.type.get_shape()
+        shape = shape_of(value.type)
         if all(size >= 0 for size in shape):
             return tuple(Expr.const(size) for size in shape)
         found = self._dynamic(value)
@@ -230,11 +232,11 @@ def _names_of(
     if not isinstance(dims, ArrayAttr):
         return {}
     type_ = function.function_type.inputs.data[position]
-    assert isinstance(type_, TensorType | MemRefType)
-    dynamic = [axis for axis, size in enumerate(type_.get_shape()) if size < 0]
+    dynamic = [axis for axis, size in enumerate(shape_of(type_)) if size < 0]
+    names = cast("ArrayAttr[Attribute]", dims).data
     return {
         (position, axis): name.data
-        for axis, name in zip(dynamic, dims.data, strict=False)
+        for axis, name in zip(dynamic, names, strict=False)
         if isinstance(name, StringAttr)
     }
 
@@ -249,7 +251,7 @@ def _subscripted(shapes: Shapes, op: ViewOp | LoadOp) -> Dims:
     return tuple(size for axis, size in enumerate(sizes) if axis not in dropped)
 
 
-def _sized(shapes: Shapes, op: EmptyOp | FullOp | AllocOp) -> Dims:
+def _sized(shapes: Shapes, op: EmptyOp | FullOp | ArangeOp | AllocOp) -> Dims:
     return tuple(shapes.mixed(size) for size in op.mixed_sizes)
 
 
@@ -311,7 +313,7 @@ def _joined(shapes: Shapes, op: ConcatOp) -> Dims:
     return (*first[:axis], total, *first[axis + 1 :])
 
 
-_ELEMENTWISE = (LiteralOp, CastOp, CloneOp, CumsumOp, SoftmaxOp)
+_ELEMENTWISE = (LiteralOp, CastOp, CloneOp, CumsumOp, MaskCausalOp, SoftmaxOp)
 """Ops whose result has the broadcast shape of their operands."""
 
 _RULES: dict[type[Operation], Callable[[Shapes, Operation], Dims]] = {
@@ -319,6 +321,7 @@ _RULES: dict[type[Operation], Callable[[Shapes, Operation], Dims]] = {
     LoadOp: _subscripted,
     EmptyOp: _sized,
     FullOp: _sized,
+    ArangeOp: _sized,
     AllocOp: _sized,
     ReshapeOp: _reshaped,
     MemoryReshapeOp: _reshaped,
@@ -330,4 +333,5 @@ _RULES: dict[type[Operation], Callable[[Shapes, Operation], Dims]] = {
     ConcatOp: _joined,
     ExpandOp: _expanded,
     **dict.fromkeys(REDUCTION_OPS, _reduced),
+    **index_shapes.RULES,
 }  # pyright: ignore

@@ -15,14 +15,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from xdsl.dialects.arith import IndexCastOp, SIToFPOp
-from xdsl.dialects.builtin import StringAttr, f32, i64
+from xdsl.dialects.builtin import IntegerAttr, StringAttr, f32, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.pypto import brackets
-from pyptoc.dialects.pypto.composite import QuantizeOp, SoftmaxOp
 from pyptoc.dialects.pypto.elementwise import (
     AddOp,
     CastOp,
@@ -34,10 +34,16 @@ from pyptoc.dialects.pypto.elementwise import (
     SubOp,
     WhereOp,
 )
-from pyptoc.dialects.pypto.reduce import AmaxOp, CumsumOp, ReductionOp, SumOp
+from pyptoc.dialects.pypto.reduce import AmaxOp, ReductionOp, SumOp
 from pyptoc.dialects.pypto.scalar_expr import ScalarExpr
 from pyptoc.dialects.pypto.scalars import ScalarOp
-from pyptoc.dialects.pypto.shape import ReshapeOp, ViewOp
+from pyptoc.dialects.pypto.shape import (
+    AssembleOp,
+    EmptyOp,
+    ReshapeOp,
+    TransposeOp,
+    ViewOp,
+)
 from pyptoc.dialects.pypto.unary import AbsOp, ExpOp, LogOp, NegOp, SqrtOp
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.shapes import Shapes
@@ -185,16 +191,79 @@ class Steps:
         items = [self.build.index_or_int(size) for size in known]
         return self.build.value(ReshapeOp.make(x, items))
 
-    def columns(self, x: SSAValue, offset: Expr, size: Expr) -> SSAValue:
-        """The part of the last axis from `offset`, `size` long."""
-        part = (self.build.index_or_int(offset), self.build.index_or_int(size))
-        view = ViewOp.make(x, [*[None] * (rank_of(x) - 1), part])
-        return self.build.value(view)
+    def part(self, x: SSAValue, axis: int, offset: Expr | int, size: Expr) -> SSAValue:
+        """The part of `x` along `axis` from `offset`, `size` long."""
+        box = (self.build.index_or_int(offset), self.build.index_or_int(size))
+        whole: list[object] = [None] * rank_of(x)
+        whole[axis] = box
+        return self.build.value(ViewOp.make(x, whole))
+
+    def transpose(self, x: SSAValue, perm: Sequence[int]) -> SSAValue:
+        """`x` with dimension `perm[i]` at place i; `x` itself if nothing moves."""
+        if list(perm) == list(range(len(perm))):
+            return x
+        return self.build.value(TransposeOp.make(x, list(perm)))
+
+    def to_last(self, x: SSAValue, axis: int) -> SSAValue:
+        """`x` with `axis` moved behind the others, where tasks fold and scan."""
+        order = list(range(rank_of(x)))
+        order.append(order.pop(axis))
+        return self.transpose(x, order)
+
+    def from_last(self, x: SSAValue, axis: int) -> SSAValue:
+        """`x` with its last axis at place `axis`: undoes `to_last`."""
+        order = list(range(rank_of(x) - 1))
+        order.insert(axis, rank_of(x) - 1)
+        return self.transpose(x, order)
+
+    def join(self, parts: Sequence[SSAValue], axis: int, type_: Attribute) -> SSAValue:
+        """Tensors one after the other along `axis`, each written to its place."""
+        axis %= rank_of(parts[0])
+        shapes = [self.shapes.dims(part) for part in parts]
+        sizes = list(shapes[0])
+        sizes[axis] = sum((dims[axis] for dims in shapes), start=Expr.const(0))
+        items = [self.build.index_or_int(size) for size in sizes]
+        joined = self.build.value(EmptyOp.make(items, result_type=type_))
+        begin = Expr.const(0)
+        for part, dims in zip(parts, shapes, strict=True):
+            if dims[axis] != Expr.const(0):
+                joined = self.write(part, joined, axis, begin)
+            begin = begin + dims[axis]
+        return joined
+
+    def write(
+        self, part: SSAValue, whole: SSAValue, axis: int, begin: Expr
+    ) -> SSAValue:
+        """`whole` with `part` in it, which starts at `begin` along `axis`."""
+        offsets: list[int | SSAValue] = [0] * rank_of(whole)
+        offsets[axis] = self.build.index_or_int(begin)
+        return self.build.value(AssembleOp.make(part, whole, offsets))
 
 
-def axis_of(op: SoftmaxOp | QuantizeOp | ReductionOp | CumsumOp) -> int:
-    """The axis an op works along, as written: -1 is the last."""
-    return op.axis.value.data
+class AlongAxis(Protocol):
+    """An op that works along one axis."""
+
+    @property
+    def axis(self) -> IntegerAttr: ...
+
+    @property
+    def source(self) -> SSAValue: ...
+
+
+def axis_of(op: AlongAxis) -> int:
+    """The axis an op works along, counted from the front."""
+    return op.axis.value.data % rank_of(op.source)
+
+
+def is_last_axis(op: AlongAxis) -> bool:
+    """Whether an op works along the last axis of its operand."""
+    return axis_of(op) == rank_of(op.source) - 1
+
+
+def replaced(dims: Sequence[Expr], axis: int, *sizes: Expr | int) -> list[Expr | int]:
+    """`dims` with `sizes` in the place of `axis`."""
+    axis %= len(dims)
+    return [*dims[:axis], *sizes, *dims[axis + 1 :]]
 
 
 def element_of(value: SSAValue) -> Attribute:

@@ -9,7 +9,9 @@ need no code for single ops:
 * *row reduction*: the last axis is folded by a monoid, its size becomes 1;
 * *row scan*: the last axis is ordered, its size stays;
 * *assemble*: the identity into a larger tensor, at offsets;
-* *contraction*: matmul and its kin, on the cube unit.
+* *contraction*: matmul and its kin, on the cube unit;
+* *indexing*: places come from data (`index_shapes.py`); a task of its own, on vector
+  cores.
 """
 
 from __future__ import annotations
@@ -18,10 +20,14 @@ from dataclasses import dataclass
 from math import inf
 from typing import TypeVar
 
-from xdsl.dialects.builtin import TensorType
+from xdsl.dialects.builtin import (
+    TensorType,
+)
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from pyptoc.dialects.pypto.composite import MaskCausalOp
 from pyptoc.dialects.pypto.elementwise import CastOp, ElementwiseOp
+from pyptoc.dialects.pypto.indexing import TopkOp
 from pyptoc.dialects.pypto.matmul import MatmulOp, ScaledMmOp
 from pyptoc.dialects.pypto.reduce import (
     AmaxOp,
@@ -31,8 +37,16 @@ from pyptoc.dialects.pypto.reduce import (
     ReductionOp,
     SumOp,
 )
-from pyptoc.dialects.pypto.shape import AssembleOp, CloneOp, ExpandOp, FullOp
+from pyptoc.dialects.pypto.shape import (
+    ArangeOp,
+    AssembleOp,
+    CloneOp,
+    ExpandOp,
+    FullOp,
+)
+from pyptoc.passes.index_shapes import INDEXING
 from pyptoc.passes.shapes import Dims, Shapes
+from pyptoc.passes.typed import constant, tensor_type
 
 Op = TypeVar("Op", bound=Operation)
 
@@ -56,12 +70,17 @@ MONOIDS: dict[type[Operation], Monoid] = {
 CONTRACTIONS = (MatmulOp, ScaledMmOp)
 """The ops of the cube unit."""
 
+LEAVES = (FullOp, ArangeOp)
+"""Ops of no tensor operand: every task that reads one makes its own tile of it."""
+
 VECTOR = (
+    ArangeOp,
     ElementwiseOp,
     CastOp,
     CloneOp,
     ExpandOp,
     FullOp,
+    MaskCausalOp,
     AssembleOp,
     CumsumOp,
     *MONOIDS,
@@ -69,15 +88,28 @@ VECTOR = (
 """The ops of the vector unit."""
 
 
+def identity(monoid: Monoid, element: Attribute) -> Attribute:
+    """The monoid's identity as a constant of an element type."""
+    return constant(monoid.identity, element)
+
+
 def unit_of(op: Operation) -> str | None:
-    """`cube` or `vector`; None for ops that are not computed in tasks."""
+    """`cube`, `vector`, or `index` for indexing; None for what no task computes."""
     if isinstance(op, CONTRACTIONS):
         return "cube"
     if isinstance(op, ReductionOp | CumsumOp) and not is_last_axis(op):
         return None
     if isinstance(op, VECTOR):
         return "vector"
+    if isinstance(op, INDEXING):
+        return "index" if not isinstance(op, TopkOp) or is_last_topk(op) else None
     return None
+
+
+def is_last_topk(op: TopkOp) -> bool:
+    """Whether the greatest elements are sought along the last axis."""
+    rank = tensor_rank(op.source)
+    return op.axis.value.data % max(rank, 1) == rank - 1
 
 
 def is_last_axis(op: ReductionOp | CumsumOp) -> bool:
@@ -94,14 +126,12 @@ def is_reduction(op: Operation) -> bool:
 
 def tensor_rank(value: SSAValue) -> int:
     """The rank of a tensor value."""
-    assert isinstance(value.type, TensorType)
-    return value.type.get_num_dims()
+    return tensor_type(value).get_num_dims()
 
 
 def element_type(value: SSAValue) -> Attribute:
     """The element type of a tensor value."""
-    assert isinstance(value.type, TensorType)
-    return value.type.element_type
+    return tensor_type(value).element_type
 
 
 def iteration_dims(op: Operation, shapes: Shapes) -> Dims:

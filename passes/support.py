@@ -14,9 +14,8 @@ from xdsl.ir import Operation
 
 from pyptoc.dialects.diagnostics import error
 from pyptoc.dialects.pypto.matmul import MatmulOp, ScaledMmOp
-from pyptoc.dialects.pypto.reduce import CumsumOp, ReductionOp
 from pyptoc.dialects.pypto.shape import EmptyOp, ReshapeOp, TransposeOp, ViewOp
-from pyptoc.passes.steps import axis_of, element_of, rank_of
+from pyptoc.passes.steps import element_of
 from pyptoc.passes.structured import unit_of
 from pyptoc.runtime.machine import Machine, load_machine, machine_names
 
@@ -40,19 +39,13 @@ def check_support(module: ModuleOp, machine: Machine) -> None:
 
 
 def _refuse(op: Operation) -> NoReturn:
-    what, help = f"'{op.name}'", ""
-    if isinstance(op, ReductionOp | CumsumOp):
-        axis, rank = axis_of(op) % rank_of(op.source), rank_of(op.source)
-        if axis != rank - 1:
-            what = f"'{op.name}' along axis {axis} of {rank}"
-            help = "reductions run along the last axis so far"
     error(
         op,
         "PTO190",
-        f"{what} is not lowered yet",
+        f"'{op.name}' is not lowered yet",
         length=len(op.name),
         rule="the compiler runs it only at the tensor level",
-        help=help or "--run --compile-to=tensor interprets it",
+        help="--run --compile-to=tensor interprets it",
     )
 
 

@@ -20,6 +20,7 @@ from pyptoc.dialects.npu import TasksOp
 from pyptoc.dialects.npu_attrs import Access, Selector
 from pyptoc.passes.accesses import BoxAccess, is_inside
 from pyptoc.passes.task_builder import Roots
+from pyptoc.passes.typed import values_in
 
 
 def captures(tasks: TasksOp) -> list[SSAValue]:
@@ -94,11 +95,10 @@ class SymbolNames:
     def rename(self, expr: Expr) -> Expr:
         """`expr` over positional symbols; new outer values become scalars."""
         expr = self._dims.concrete(expr)
-        for key in expr.symbols():
-            if key not in self._names:
-                assert isinstance(key, SSAValue)
-                self._names[key] = Expr.sym(f"s{len(self.scalars)}")
-                self.scalars.append(key)
+        for value in values_in(expr):
+            if value not in self._names:
+                self._names[value] = Expr.sym(f"s{len(self.scalars)}")
+                self.scalars.append(value)
         return expr.subs({key: self._names[key] for key in expr.symbols()})
 
     def rename_selector(self, selector: Selector) -> Selector:

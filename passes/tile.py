@@ -7,8 +7,9 @@ Each group of ops becomes one `npu.tasks`: a parallel loop over tiles.
     %y = npu.tasks (%i, %j) in (..) outs(%o = %y0) on cube { loop over K; assemble }
     %e = npu.tasks (%i) in (..) outs(%o = %e0) on vector { view; exp; assemble }
 
-`tile_cube.py` and `tile_vector.py` draw the bodies. The pass decides nothing: groups
-come from partition, tiles from infer-tiles. Views end here, tasks read through them.
+`tile_cube.py`, `tile_vector.py` and `tile_index.py` draw the bodies. The pass decides
+nothing: groups come from partition, tiles from infer-tiles. Views end here, tasks read
+through them.
 """
 
 from __future__ import annotations
@@ -31,8 +32,16 @@ from pyptoc.passes.partition import blocks_of
 from pyptoc.passes.shapes import Shapes
 from pyptoc.passes.task_builder import Roots
 from pyptoc.passes.tile_cube import CubeTiler
+from pyptoc.passes.tile_index import IndexTiler
 from pyptoc.passes.tile_settings import TILE
 from pyptoc.passes.tile_vector import VectorTiler
+
+TILERS: dict[str, type[CubeTiler | VectorTiler | IndexTiler]] = {
+    "cube": CubeTiler,
+    "vector": VectorTiler,
+    "index": IndexTiler,
+}
+"""Unit of a group to the class that makes its tasks."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +100,7 @@ def tile_group(
             rule="tile goes on from what infer-tiles has decided",
             help="--pipeline=..,partition,infer-tiles,form-tasks,tile",
         )
-    tiler = CubeTiler if group.unit == "cube" else VectorTiler
+    tiler = TILERS[group.unit]
     frame = tiler(group, shapes, roots, build, nest).run()
     frame.op.attributes["tag"] = StringAttr(group.tag)
     frame.op.location = group.ops[0].location

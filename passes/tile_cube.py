@@ -25,13 +25,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from xdsl.dialects.builtin import (
-    AnyFloat,
-    FloatAttr,
-    IntegerAttr,
-    IntegerType,
     TensorType,
 )
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.npu_attrs import Unit
@@ -61,6 +57,7 @@ from pyptoc.passes.task_builder import (
     open_tasks,
 )
 from pyptoc.passes.tile_settings import TILE
+from pyptoc.passes.typed import constant
 from pyptoc.passes.windows import Window, window_of
 
 TRANSPOSES = ("a_trans", "b_trans", "scales_a_trans", "scales_b_trans")
@@ -197,7 +194,7 @@ class CubeTiler:
     ) -> SSAValue:
         accumulator = contraction_of(self.op, self.shapes).accumulator
         type_ = bounded_type([m, n], accumulator)
-        zero = zero_of(accumulator)
+        zero = constant(0, accumulator)
         sizes = [body.index(m.size), body.index(n.size)]
         initial = body.build.value(FullOp.make(zero, sizes, result_type=type_))
         loop, inner = body.loop(ZERO, self.shape.k, self.tile.k1, [initial], name="k")
@@ -271,14 +268,6 @@ class CubeTiler:
             ONE if is_one(dims, axis) else place for axis, place in enumerate(places)
         ]
         return [*lead, *box]
-
-
-def zero_of(element: Attribute) -> Attribute:
-    """Zero as a constant of an accumulator type."""
-    if isinstance(element, IntegerType):
-        return IntegerAttr(0, element)
-    assert isinstance(element, AnyFloat)
-    return FloatAttr(0.0, element)
 
 
 def doubled(extent: Extent) -> Extent:

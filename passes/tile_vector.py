@@ -23,6 +23,9 @@ than spilled:
       yield (pypto.maximum %acc, %p)
     }
     scf.for %c = 0 to N step 256 { reload, recompute, npu.assemble }
+
+A scan of a longer row is one of each column tile, on top of what the tiles before it
+sum up to, which the loop carries.
 """
 
 from __future__ import annotations
@@ -33,12 +36,11 @@ from dataclasses import dataclass, field
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import (
     AnyFloat,
-    FloatAttr,
     IntegerAttr,
-    IntegerType,
-    Signedness,
     TensorType,
+    UnitAttr,
     f32,
+    i32,
     i64,
 )
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
@@ -46,17 +48,25 @@ from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.npu_attrs import Unit
 from pyptoc.dialects.pypto.attrs import VecTileAttr
-from pyptoc.dialects.pypto.elementwise import BINARY_OPS, CastOp
-from pyptoc.dialects.pypto.reduce import SumOp
-from pyptoc.dialects.pypto.shape import AssembleOp, EmptyOp, ExpandOp, FullOp
+from pyptoc.dialects.pypto.composite import MaskCausalOp
+from pyptoc.dialects.pypto.elementwise import BINARY_OPS, AddOp, CastOp
+from pyptoc.dialects.pypto.reduce import CumsumOp, SumOp
+from pyptoc.dialects.pypto.shape import (
+    ArangeOp,
+    AssembleOp,
+    EmptyOp,
+    ExpandOp,
+    FullOp,
+)
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.groups import GROUP, UNIT, Domain, Group, domain_of
 from pyptoc.passes.nests import Nest
 from pyptoc.passes.shapes import Shapes
 from pyptoc.passes.structured import (
+    LEAVES,
     MONOIDS,
-    Monoid,
     element_type,
+    identity,
     is_one,
     is_reduction,
     tensor_operands,
@@ -215,7 +225,7 @@ class TaskBody:
                 [v.owner for v in wide if isinstance(v.owner, Operation)]
             )
             _, scope = self._column_loop(top, needed, [])
-            scope.body.build.yield_()
+            scope.close()
 
     def main_value(self, op: object) -> SSAValue:
         """The value that says how wide an op works."""
@@ -249,18 +259,24 @@ class TaskBody:
         A loop over column tiles that emits `needed`.
 
         Row values are loaded before it, the other loads stand at the start of a trip,
-        where one flag can say that all of them are there.
+        where one flag can say that all of them are there. What a scan has summed up
+        so far is carried behind `carried`.
         """
         read = [value for op in needed for value in tensor_operands(op)]
         for value in filter(self.is_row, read):
             top.tile_of(value)
         total, step = self.domain.columns, self.tiler.columns
+        scans = [op for op in needed if isinstance(op, CumsumOp)]
+        carried = [*carried, *map(top.nothing, scans)]
         loop, inner = top.body.loop(ZERO, total, step, carried, name="c")
-        start = Expr.sym(loop.body.block.args[0])
-        scope = Scope(self, inner, cut(start, step, total), dict(self.row_tiles))
+        start, *held = loop.body.block.args
+        columns = cut(Expr.sym(start), step, total)
+        sums: dict[CumsumOp, SSAValue] = {}
+        sums.update(zip(scans, held[len(held) - len(scans) :], strict=True))
+        scope = Scope(self, inner, columns, dict(self.row_tiles), sums)
         made = {result for op in needed for result in op.results}
         for value in read:
-            if value not in made and not isinstance(value.owner, FullOp):
+            if value not in made and not isinstance(value.owner, LEAVES):
                 scope.tile_of(value)
         for op in needed:
             scope.emit(op)
@@ -287,7 +303,7 @@ class TaskBody:
         )
         part = scope.body.build.value(fold)
         combine = BINARY_OPS[monoid.combine].make(loop.body.block.args[1], part)
-        scope.body.build.yield_(scope.body.build.value(combine))
+        scope.close(scope.body.build.value(combine))
         result: SSAValue = loop.results[0]
         if partial != element:
             result = top.body.build.value(CastOp.make(result, element))
@@ -307,6 +323,8 @@ class Scope:
     body: BodyBuilder
     columns: Extent
     tiles: Tiles
+    sums: dict[CumsumOp, SSAValue] = field(default_factory=dict[CumsumOp, SSAValue])
+    """What scans of long rows have summed up so far, one element a row."""
 
     def extents(self, value: SSAValue) -> list[Extent]:
         """The box of `value` that this task touches, an extent each dimension."""
@@ -328,10 +346,27 @@ class Scope:
 
     def _read(self, value: SSAValue) -> SSAValue:
         extents = self.extents(value)
-        if isinstance(value, OpResult) and isinstance(value.op, FullOp):
-            type_ = bounded_type(extents[-2:], element_type(value))
-            return self.full(value.op.value, type_)
-        return self.body.tile(value, extents)
+        type_ = bounded_type(extents[-2:], element_type(value))
+        match value.owner:
+            case FullOp() as op:
+                return self.full(op.value, type_)
+            case ArangeOp():
+                return self._arange(type_, extents[-1].lo)
+            case _:
+                return self.body.tile(value, extents)
+
+    def _arange(self, type_: TensorType[Attribute], start: Expr) -> SSAValue:
+        """The numbers from `start` on, along the last dimension."""
+        sizes, build = self._sizes(type_), self.body.build
+        counted = TensorType(i32, type_.get_shape(), type_.encoding)
+        tile = build.value(ArangeOp.make(sizes, result_type=counted))
+        if start != ZERO:
+            first = self.body.index(start)
+            literal = first if isinstance(first, SSAValue) else build.constant(first)
+            tile = build.value(AddOp.make(tile, literal))
+        if counted == type_:
+            return tile
+        return build.value(CastOp.make(tile, type_.element_type))
 
     def full(self, value: Attribute, type_: TensorType[Attribute]) -> SSAValue:
         """A tile of one value."""
@@ -351,16 +386,21 @@ class Scope:
         if isinstance(op, AssembleOp):
             self._store_assembled(op)
             return
-        if isinstance(op, FullOp):
+        if isinstance(op, LEAVES):
             self.define(op.results[0], self.tile_of(op.results[0]))
             return
         if isinstance(op, ExpandOp):
             self._expand(op)
             return
+        if isinstance(op, CumsumOp) and op in self.sums:
+            self._scan(op, self.sums[op])
+            return
         operands = [
             self.tile_of(v) if isinstance(v.type, TensorType) else v
             for v in op.operands
         ]
+        if isinstance(op, MaskCausalOp):
+            operands[1] = self._mask_offset(op)
         copy = type(op).create(
             operands=operands,
             result_types=[self._tile_type(result) for result in op.results],
@@ -372,6 +412,38 @@ class Scope:
         for old, new in zip(op.results, copy.results, strict=True):
             new.name_hint = old.name_hint
             self.define(old, new)
+
+    def nothing(self, op: CumsumOp) -> SSAValue:
+        """The sum before the first column tile of a row."""
+        element = element_type(op.result)
+        type_ = bounded_type(self.extents(op.result)[-2:], element)
+        return self.full(identity(MONOIDS[SumOp], element), type_)
+
+    def _scan(self, op: CumsumOp, before: SSAValue) -> None:
+        """Running sums in one column tile of a row, on top of the sum `before`."""
+        tile, build = self.tile_of(op.source), self.body.build
+        sums, whole = (
+            build.value(
+                kind.create(operands=[tile], result_types=[type_], properties=flags)
+            )
+            for kind, type_, flags in (
+                (CumsumOp, tile.type, {"axis": LAST}),
+                (SumOp, before.type, {"axis": LAST, "keepdim": UnitAttr()}),
+            )
+        )
+        self.define(op.result, build.value(AddOp.make(sums, before)))
+        self.sums[op] = build.value(AddOp.make(before, whole))
+
+    def close(self, *carried: SSAValue) -> None:
+        """End the trip of a column loop; the sums of scans go on to the next."""
+        self.body.build.yield_(*carried, *self.sums.values())
+
+    def _mask_offset(self, op: MaskCausalOp) -> SSAValue:
+        """The offset of the diagonal as this tile sees it."""
+        rows, columns = self.extents(op.source)[-2:]
+        offset = self.task.shapes.expr(op.offset) + rows.lo - columns.lo
+        value = self.body.index(offset)
+        return value if isinstance(value, SSAValue) else self.body.build.constant(value)
 
     def _expand(self, op: ExpandOp) -> None:
         """Repeat the dimensions of size 1 as far as the tile goes."""
@@ -416,15 +488,3 @@ def last_axis(op: Operation) -> dict[str, Attribute]:
     if "axis" in properties:
         properties["axis"] = LAST
     return properties
-
-
-def identity(monoid: Monoid, element: Attribute) -> Attribute:
-    """The monoid's identity as a constant of an element type."""
-    if not isinstance(element, IntegerType):
-        assert isinstance(element, AnyFloat)
-        return FloatAttr(float(monoid.identity), element)
-    is_unsigned = element.signedness.data is Signedness.UNSIGNED
-    bits = element.width.data if is_unsigned else element.width.data - 1
-    low, high = 0 if is_unsigned else -(2**bits), 2**bits - 1
-    value = max(low, min(high, monoid.identity))
-    return IntegerAttr(int(value), element)

@@ -14,10 +14,11 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, OpResult, SSAValue
 
 from pyptoc.dialects.pypto.attrs import CubeTileAttr
+from pyptoc.dialects.pypto.reduce import CumsumOp
 from pyptoc.dialects.pypto.shape import AssembleOp
 from pyptoc.dialects.tile_types import BufType, bytes_of, element_bits
 from pyptoc.passes.cube_tiles import round_up
-from pyptoc.passes.groups import Domain, Group, has_scan
+from pyptoc.passes.groups import Domain, Group
 from pyptoc.passes.shapes import Shapes
 from pyptoc.passes.structured import element_type, is_one, is_reduction, tensor_operands
 from pyptoc.passes.tile_settings import TILE
@@ -67,16 +68,12 @@ class VectorChooser:
         columns = MAX_COLUMNS
         if given:
             *outer, columns = given
-            if has_scan(self.group.ops):  # it needs whole rows, whatever was given
-                columns = max(columns, total or 0)
             rows = min(rows, outer[-1] if outer else 1)
         rows = self._clamp_rows(rows)
         if total is not None and (not given or total <= columns):
             whole = self._largest(rows, max(total, 1), phased=False)
             if whole is not None and (self.domain.whole_rows or total <= columns):
                 return whole
-        if has_scan(self.group.ops):
-            return None
         return self._cut(rows, columns, total)
 
     def _clamp_rows(self, rows: int) -> int:
@@ -136,7 +133,8 @@ class VectorChooser:
                     size = live[value] = self._bytes(value, rows, columns)
                     if value in split and not phased:
                         worst = max(worst, sum(live.values()) + 2 * size)
-            worst = max(worst, kept + sum(live.values()))
+            spare = self._scanned(op, rows, columns) if phased else 0
+            worst = max(worst, kept + spare + sum(live.values()))
             for value in list(live):
                 if last.get(value, index) <= index:
                     size = live.pop(value)
@@ -164,9 +162,16 @@ class VectorChooser:
         return isinstance(tile, CubeTileAttr) and tile.split_k > 1
 
     def _accumulator(self, op: Operation, rows: int) -> int:
-        if not is_reduction(op):
+        """What a loop carries for `op`, with room for the next partial result."""
+        if is_reduction(op) or isinstance(op, CumsumOp):
+            return 3 * self._bytes(op.results[0], rows, 1)
+        return 0
+
+    def _scanned(self, op: Operation, rows: int, columns: int) -> int:
+        """A column tile of a scan before the sum so far is added."""
+        if not isinstance(op, CumsumOp):
             return 0
-        return 3 * self._bytes(op.results[0], rows, 1)
+        return self._bytes(op.result, rows, columns)
 
     def _is_row(self, value: SSAValue) -> bool:
         dims = self.shapes.dims(value)

@@ -68,9 +68,7 @@ def split_input(name: str, text: str) -> list[Unit]:
 
 def execute(options: Options) -> int:
     """Does what the options ask with the input file; returns the exit code."""
-    reporter = Reporter(
-        keep=options.verify_diagnostics, remarks=options.remarks
-    )
+    reporter = Reporter(keep=options.verify_diagnostics, remarks=options.remarks)
     try:
         return _execute(options, reporter)
     except CompileError as error:

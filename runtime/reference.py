@@ -30,6 +30,7 @@ from pyptoc.runtime import (
     reference_matmul,
     reference_scalar,
     reference_shape,
+    reference_tiles,
 )
 from pyptoc.runtime.inputs import as_storage
 from pyptoc.runtime.numerics import Array, storage_dtype
@@ -46,6 +47,7 @@ _FAMILIES = (
     reference_matmul,
     reference_scalar,
     reference_shape,
+    reference_tiles,
 )
 """The modules whose import fills HANDLERS."""
 

@@ -157,3 +157,35 @@ def dequantize(interp: Interpreter, op: Any) -> Tensor:
     for scale in arrays[1:]:
         y = y * scale
     return Tensor(narrow(y, dtype_of(op.result)))
+
+
+@handles("pypto.quant_mx")
+def quant_mx(interp: Interpreter, op: Any) -> tuple[Tensor, Tensor]:
+    """What is missing of the last block counts as zeros."""
+    x = np.moveaxis(wide(interp.array(op.source, op)), op.axis.value.data, -1)
+    *outer, size = x.shape
+    pairs = -(-size // 64)
+    blocks = np.zeros((*outer, pairs * 64), np.float32)
+    blocks[..., :size] = x
+    blocks = blocks.reshape(*outer, pairs, 2, 32)
+    target = dtype_of(op.values)
+    scale = mx_scale(largest(np.abs(blocks), -1), target)
+    q = narrow(blocks * (ONE / wide(scale)), target)
+    q = q.reshape(*outer, pairs * 64)[..., :size]
+    axis = op.axis.value.data % x.ndim
+    scale = np.moveaxis(scale.squeeze(-1), -2, axis)
+    q = np.moveaxis(q, -1, axis)
+    return Tensor(np.ascontiguousarray(q)), Tensor(np.ascontiguousarray(scale))
+
+
+def mx_scale(amax: Array, target: np.dtype[Any]) -> Array:
+    """
+    The E8M0 scale of blocks with these greatest magnitudes.
+
+    The power of two at or below `amax` over the greatest power of two of the f8 type
+    (OCP Microscaling 1.0, section 6.3); the least scale for zeros, NaN for inf and NaN.
+    """
+    power = wide(numerics.cast(amax, "f8E8M0FNU"))
+    power = np.where(power > amax, power * np.float32(0.5), power)
+    most = 8 if target == numerics.storage_dtype("f8E4M3FN") else 15
+    return numerics.cast(power * np.float32(2.0**-most), "f8E8M0FNU")

@@ -54,6 +54,8 @@ class Interpreter:
         self.functions = functions
         self.env: dict[SSAValue, Any] = {}
         self.loops: list[Iteration] = []
+        self.used: dict[tuple[Operation, int], dict[int, int]] = {}
+        """Where an op that wants unique indices met each, by execution of its tasks."""
         self.callers: tuple[str, ...] = ()
         """The functions that were called and have not returned."""
         self._executions = count(1)

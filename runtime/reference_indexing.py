@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from pyptoc.runtime import numerics
 from pyptoc.runtime.numerics import Array
 from pyptoc.runtime.reference_boxes import store_text
 from pyptoc.runtime.reference_core import Interpreter, handles, hint
@@ -42,13 +43,16 @@ def topk(interp: Interpreter, op: Any) -> tuple[Tensor, Tensor]:
     lengths = np.full(count, length)
     if op.lengths is not None:
         lengths = interp.array(op.lengths, op).reshape(count).astype(np.int64)
+    for given in lengths[(lengths < 0) | (lengths > length)].tolist():
+        interp.fail(op, "PTO404", f"topk: length {given} of a row of {length} elements")
     if op.pad_index is None and count and int(lengths.min()) < k:
         message = f"topk of {int(lengths.min())} elements has no {k} greatest"
         help = "add {pad_index = -1} to fill the rest"
         interp.fail(op, "PTO404", message, help=help)
     pad_index = -1 if op.pad_index is None else op.pad_index.value.data
     pad_value = -np.inf if op.pad_value is None else op.pad_value.value.data
-    values = np.full((count, k), pad_value, np.float32).astype(source.dtype)
+    fill = numerics.cast(np.array(pad_value, np.float32), source.dtype)
+    values = np.full((count, k), fill)
     indices = np.full((count, k), pad_index, np.int32)
     for row in range(count):
         keys = wide(rows[row, : lengths[row]])
@@ -68,7 +72,7 @@ def _descending(keys: Array) -> Array:
     if keys.dtype.kind == "f":
         is_nan = np.isnan(keys)
         return np.lexsort((np.arange(len(keys)), -np.where(is_nan, 0, keys), is_nan))
-    return np.lexsort((np.arange(len(keys)), -keys.astype(np.int64)))
+    return np.lexsort((np.arange(len(keys)), ~keys))
 
 
 @handles("pypto.gather_rows")

@@ -232,7 +232,14 @@ def total(array: Array, axis: int) -> Array:
 
 def largest(array: Array, axis: int) -> Array:
     """The maximum along an axis, kept; of nothing -inf."""
-    return np.max(array, axis=axis, keepdims=True, initial=_identity(array.dtype, -1))
+    lines, initial = along_last(array, axis), _identity(array.dtype, -1)
+    return np.moveaxis(np.max(lines, -1, keepdims=True, initial=initial), -1, axis)
+
+
+def least(array: Array, axis: int) -> Array:
+    """The minimum along an axis, kept; of nothing inf."""
+    lines, initial = along_last(array, axis), _identity(array.dtype, 1)
+    return np.moveaxis(np.min(lines, -1, keepdims=True, initial=initial), -1, axis)
 
 
 def mean(array: Array, axis: int) -> Array:
@@ -281,9 +288,7 @@ REDUCTIONS: dict[str, Callable[[Array, int, np.dtype[Any]], Array]] = {
     "var": _var,
     "logsumexp": _logsumexp,
     "amax": lambda x, axis, dtype: largest(x, axis),
-    "amin": lambda x, axis, dtype: np.min(
-        x, axis=axis, keepdims=True, initial=_identity(x.dtype, 1)
-    ),
+    "amin": lambda x, axis, dtype: least(x, axis),
     "argmax": lambda x, axis, dtype: np.argmax(x, axis=axis, keepdims=True),
     "argmin": lambda x, axis, dtype: np.argmin(x, axis=axis, keepdims=True),
 }

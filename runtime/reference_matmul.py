@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from xdsl.ir import Operation
 
+from pyptoc.dialects.pypto.infer_matmul import Equation
 from pyptoc.runtime import numerics
 from pyptoc.runtime.numerics import Array
 from pyptoc.runtime.reference_core import Interpreter, dtype_of, handles, hint
@@ -191,30 +192,33 @@ def grouped_matmul(interp: Interpreter, op: Any) -> Tensor:
 def einsum(interp: Interpreter, op: Any) -> Tensor:
     """Transposes and a batched matmul: batch letters, free letters, summed letters."""
     a, b = interp.array(op.lhs, op), interp.array(op.rhs, op)
-    inputs, out = op.equation.data.replace(" ", "").split("->")
-    left, right = inputs.split(",")
-    size = dict(zip(left, a.shape, strict=True))
-    for letter, extent in zip(right, b.shape, strict=True):
+    equation = Equation.of(op.equation.data)
+    size = dict(zip(equation.lhs, a.shape, strict=True))
+    for letter, extent in zip(equation.rhs, b.shape, strict=True):
         if size.setdefault(letter, extent) != extent:
             message = f"'{letter}' is {size[letter]} on the left, {extent} on the right"
             interp.fail(op, "PTO404", message)
-    batch = [x for x in left if x in right and x in out]
-    summed = [x for x in left if x in right and x not in out]
-    rows = [x for x in left if x not in right]
-    columns = [x for x in right if x not in left]
-    x = _grouped(a, left, (batch, rows, summed))
-    y = _grouped(b, right, (batch, summed, columns))
+    batch, summed = equation.batch, equation.contracted
+    left, right = (a, equation.lhs), (b, equation.rhs)
+    rows, columns = equation.free_lhs, equation.free_rhs
+    if equation.swaps:
+        left, right, rows, columns = right, left, columns, rows
+    x = _grouped(*left, (batch, rows, summed))
+    y = _grouped(*right, (batch, summed, columns))
     z = product(x, y)
     order = [*batch, *rows, *columns]
     z = z.reshape([size[letter] for letter in order])
-    z = np.ascontiguousarray(z.transpose([order.index(letter) for letter in out]))
+    z = z.transpose([order.index(letter) for letter in equation.out]).copy()
     return Tensor(narrow(z, dtype_of(op.result)))
 
 
-def _grouped(array: Array, letters: str, groups: tuple[list[str], ...]) -> Array:
-    """The array as rank 3, one dimension for each group of letters."""
+def _grouped(array: Array, letters: str, groups: tuple[str, ...]) -> Array:
+    """The array as rank 3, one dimension for each group of letters, in row-major order.
+
+    The layout decides how BLAS adds up: it is that of a matmul of transposed tensors.
+    """
     order = [letters.index(letter) for group in groups for letter in group]
-    moved = array.transpose(order)
+    moved = np.ascontiguousarray(array.transpose(order))
     sizes = dict(zip(letters, array.shape, strict=True))
     shape = [int(np.prod([sizes[x] for x in group], dtype=int)) for group in groups]
     return moved.reshape(shape)

@@ -97,7 +97,7 @@ def transpose(interp: Interpreter, op: Any) -> Tensor:
 
     def change(array: Array) -> Array:
         # A copy in row-major order: the layout must not change later float sums.
-        return np.ascontiguousarray(array.transpose(perm))
+        return array.transpose(perm).copy()
 
     return mapped(source, change)
 

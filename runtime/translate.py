@@ -34,9 +34,15 @@ from pyptoc.dialects.npu_kernel import KernelOp
 from pyptoc.dialects.pypto.scalars import DimOp
 from pyptoc.dialects.tile import AllocOp, SlotOp
 from pyptoc.dialects.tile_flags import FlagOp, SetFlagOp
+from pyptoc.dialects.tile_indexing import ScatterOp
 from pyptoc.dialects.tile_transfer import StoreOp
 from pyptoc.dialects.tile_types import Instruction, buffer_type
-from pyptoc.runtime import translate_cube, translate_transfer, translate_vector
+from pyptoc.runtime import (
+    translate_cube,
+    translate_indexing,
+    translate_transfer,
+    translate_vector,
+)
 from pyptoc.runtime.codegen import Translator, Value
 from pyptoc.runtime.failures import raise_out_of_bounds
 from pyptoc.runtime.matmul import Scratch
@@ -82,6 +88,8 @@ class KernelTranslator(Translator):
         """Values known to lie in 0 .. limit, from checks that were written before."""
         self.boxes: dict[str, str] = {}
         """Locals that hold a slice, by its text."""
+        self.at_launch: list[Callable[[], None]] = []
+        """What to do before each launch: forget what a launch checks as a whole."""
         self.handlers |= {
             "scf.for": self._loop,
             "tile.alloc": self._alloc,
@@ -93,6 +101,7 @@ class KernelTranslator(Translator):
             **translate_transfer.handlers(self),
             **translate_cube.handlers(self),
             **translate_vector.handlers(self),
+            **translate_indexing.handlers(self),
         }
         self.cube = translate_cube.Groups(self)
         self._write()
@@ -106,9 +115,9 @@ class KernelTranslator(Translator):
         buffers = list[SSAValue](self.kernel.buffer_args)
         numbers = {value: n for n, value in enumerate(buffers)}
         return {
-            numbers[op.dest]
+            numbers[op.dest if isinstance(op, StoreOp) else op.memory]
             for op in self.kernel.body.walk()
-            if isinstance(op, StoreOp)
+            if isinstance(op, StoreOp | ScatterOp)
         }
 
     def launch(
@@ -118,6 +127,8 @@ class KernelTranslator(Translator):
         scalars: tuple[Any, ...],
     ) -> None:
         """Run all tasks of a grid, the last index fastest."""
+        for prepare in self.at_launch:
+            prepare()
         self.guarded(self.run, grid, memories, scalars)
 
     def place(self, op: Operation | None, values: dict[str, Any]) -> str:

@@ -184,6 +184,8 @@ class _Emitter:
             "copy": self.copy,
             "fill": self.copy,
             "row_cumsum": self.cumsum,
+            "arange": self.arange,
+            "mask_causal": self.mask_causal,
         }
         if name in special:
             special[name]()
@@ -299,6 +301,27 @@ class _Emitter:
             f"{self.to.bind(np.add.accumulate)}({self.text(self.op.args[0])}, axis=1, "
             f"dtype={compute}, out={self.dest()})"
         )
+
+    def arange(self) -> None:
+        columns = np.arange(self.kind.columns).astype(self.dtype)
+        line = f"{self.to.bind(columns)}[:{self.to.ref(self.n)}]"
+        start = self.text(self.op.args[0])
+        self.to.line(f"{self.to.bind(np.add)}({line}, {start}, out={self.dest()})")
+
+    def mask_causal(self) -> None:
+        value, offset = map(self.text, self.op.args)
+        rows = self.to.bind(np.arange(self.kind.rows).reshape(-1, 1))
+        columns = self.to.bind(np.arange(self.kind.columns))
+        m, n = self.to.ref(self.m), self.to.ref(self.n)
+        hidden = self.work(np.bool_)
+        self.assign(self.dest(), value)
+        self.to.line(
+            f"{self.to.bind(np.greater)}({columns}[:{n}], "
+            f"{rows}[:{m}] + {offset}, out={hidden})"
+        )
+        infinity = self.to.bind(np.float32(-np.inf))
+        copy, where = self.to.bind(np.copyto), f"where={hidden}"
+        self.to.line(f'{copy}({self.dest()}, {infinity}, {where}, casting="unsafe")')
 
     def function(self) -> None:
         """A function of several steps in f32; the last writes the destination."""

@@ -1,9 +1,8 @@
 """
 Small tensor programs for the tests of the front passes, one a feature.
 
-`PROGRAMS` maps a name to the text; every `?` is named M or N. Where the compiler stops
-(`NOT_LOWERED`) the passes before that are tested. The rows of `GROUPED` are partitioned
-by the input %g.
+`PROGRAMS` maps a name to the text; every `?` is named M or N. The rows of `GROUPED` are
+partitioned by the input %g.
 """
 
 from __future__ import annotations
@@ -30,13 +29,15 @@ def unary(
     """A function of one tensor %x."""
     source = f"tensor<{shape}x{element}>"
     target = "x".join(part for part in (out or shape, result or element) if part)
-    return body(f"%x: {source} {ROWS}", f"tensor<{target}>", text)
+    dims = ROWS if "?" in shape else ""
+    return body(f"%x: {source} {dims}", f"tensor<{target}>", text)
 
 
 REDUCTIONS = {
     "softmax": unary("  %r = pypto.softmax %x axis -1"),
     "softmax_bf16": unary("  %r = pypto.softmax %x axis -1", "bf16"),
     "softmax_rows": unary("  %r = pypto.softmax %x axis 0"),
+    "softmax_middle": unary("  %r = pypto.softmax %x axis -2", "f16", shape="?x4x3"),
     "sum": unary("  %r = pypto.sum %x axis -1", out="?"),
     "sum_bf16": unary("  %r = pypto.sum %x axis 1 {keepdim}", "bf16", out="?x1"),
     "sum_bf16_f32": unary("  %r = pypto.sum %x axis 1 to f32", "bf16", "f32", out="?"),
@@ -57,6 +58,22 @@ REDUCTIONS = {
     "var": unary("  %r = pypto.var %x axis -1", out="?"),
     "var_dynamic": unary("  %r = pypto.var %x axis 1", shape="3x?", out="3"),
     "logsumexp": unary("  %r = pypto.logsumexp %x axis -1", out="?"),
+    "var_rows": unary("  %r = pypto.var %x axis 0 {keepdim}", "bf16", out="1x24"),
+    "logsumexp_middle": unary(
+        "  %r = pypto.logsumexp %x axis 1 {keepdim}", shape="?x4x3", out="?x1x3"
+    ),
+    "argmax": unary("  %r = pypto.argmax %x axis -1", "f32", "i32", out="?"),
+    "argmax_bf16": unary("  %r = pypto.argmax %x axis 1", "bf16", "i32", out="?"),
+    "argmax_i8": unary("  %r = pypto.argmax %x axis -1", "i8", "i32", out="?"),
+    "argmin_rows": unary(
+        "  %r = pypto.argmin %x axis 0 {keepdim}", "f16", "i32", "6x24", "1x24"
+    ),
+    "argmin_middle": unary(
+        "  %r = pypto.argmin %x axis 1", "i64", "i32", "?x4x3", "?x3"
+    ),
+    "cumsum_bf16": unary("  %r = pypto.cumsum %x axis -1", "bf16"),
+    "cumsum_rows": unary("  %r = pypto.cumsum %x axis 0"),
+    "cumsum_middle": unary("  %r = pypto.cumsum %x axis 1", "f16", shape="?x4x3"),
 }
 
 ACTIVATIONS = {
@@ -68,6 +85,77 @@ ACTIVATIONS = {
     "swiglu": unary("  %r = pypto.swiglu %x", out="?x12"),
     "swiglu_bf16": unary("  %r = pypto.swiglu %x", "bf16", out="?x12"),
     "swiglu_two": unary("  %y = pypto.exp %x\n  %r = pypto.swiglu %x, %y"),
+}
+
+SHAPES = {
+    "concat": unary("  %r = pypto.concat %x, %x axis -1", out="?x48"),
+    "concat_rows": unary(
+        "  %y = pypto.exp %x\n  %r = pypto.concat %x, %y, %x axis 0", "bf16"
+    ),
+    "concat_one": unary("  %r = pypto.concat %x axis 0", "i1"),
+    "concat_middle": body(
+        f"%x: tensor<?x4x3xi8> {ROWS}, %y: tensor<?x0x3xi8> {ROWS}, "
+        f"%z: tensor<?x1x3xi8> {ROWS}",
+        "tensor<?x5x3xi8>",
+        "  %r = pypto.concat %x, %y, %z axis 1",
+    ),
+    "concat_dynamic": body(
+        '%x: tensor<3x?xi32> {pypto.dims = ["M"]}, '
+        '%y: tensor<3x?xi32> {pypto.dims = ["N"]}',
+        "tensor<3x?xi32>",
+        "  %r = pypto.concat %x, %y axis 1",
+    ),
+}
+
+
+def roped(clauses: str, angles: str, element: str = "f32", shape: str = "?x4x6") -> str:
+    """rope with cos and sin of one shape."""
+    dims = ROWS if "?" in angles else ""
+    return body(
+        f"%x: tensor<{shape}x{element}> {ROWS}, %c: tensor<{angles}> {dims}, "
+        f"%s: tensor<{angles}> {dims}",
+        f"tensor<{shape}x{element}>",
+        f"  %r = pypto.rope %x, %c, %s {clauses}",
+    )
+
+
+ROPES = {
+    "rope": roped("", "?x1x6xf32"),
+    "rope_bf16": roped("", "?x1x6xbf16", "bf16"),
+    "rope_interleaved": roped("{interleaved}", "?x4x6xbf16", "f16"),
+    "rope_first": roped("first 4", "4xf32", "bf16"),
+    "rope_first_interleaved": roped("first 4 {interleaved}", "?x1x4xf32"),
+    "rope_odd": roped("first 2 {interleaved}", "1xf32", shape="?x5"),
+    "rope_all": roped("first 0", "?x0xf32", "f16", "?x6"),
+    "rope_dynamic": body(
+        "%x: tensor<3x?xf32>, %c: tensor<?xf32>, %s: tensor<?xf32>".replace(
+            "xf32>", 'xf32> {pypto.dims = ["N"]}'
+        ),
+        "tensor<3x?xf32>",
+        "  %r = pypto.rope %x, %c, %s {interleaved}",
+    ),
+}
+
+
+def einsum(equation: str, a: str, b: str, result: str, to: str = "") -> str:
+    """einsum of two tensors."""
+    a_dims, b_dims = (ROWS if "?" in text else "" for text in (a, b))
+    return body(
+        f"%a: tensor<{a}> {a_dims}, %b: tensor<{b}> {b_dims}",
+        f"tensor<{result}>",
+        f'  %r = pypto.einsum "{equation}" %a, %b {to}',
+    )
+
+
+EINSUMS = {
+    "einsum": einsum("thd,hdc->thc", "?x4x6xbf16", "4x6x8xbf16", "?x4x8xf32"),
+    "einsum_to": einsum("mk,kn->mn", "?x6xf16", "6x8xf16", "?x8xf16", "to f16"),
+    "einsum_turned": einsum("mk,nk->nm", "?x6xf32", "8x6xf32", "8x?xf32"),
+    "einsum_joined": einsum("abkl,klc->abc", "?x2x3x4xf32", "3x4x5xf32", "?x2x5xf32"),
+    "einsum_apart": einsum("akbl,lkc->cba", "?x3x2x4xi8", "4x3x5xi8", "5x2x?xi32"),
+    "einsum_outer": einsum("a,b->ba", "?xf32", "4xf32", "4x?xf32"),
+    "einsum_dot": einsum("a,a->", "?xf32", "?xf32", "f32"),
+    "einsum_batches": einsum("xyk,yxk->xy", "?x3x4xf32", "3x?x4xf32", "?x3xf32"),
 }
 
 GAMMA = '%x: tensor<?x24xbf16> {pypto.dims = ["M"]}, %g: tensor<24xf32>'
@@ -118,6 +206,12 @@ QUANT = {
     "quantize_columns": quantized("axis 0 to i8", "1x24"),
     "quantize_groups": quantized("axis -1 group 8 to i8", "?x3"),
     "quantize_groups_first": quantized("axis 0 group 2 to i8", "3x8", shape="6x8"),
+    "quantize_groups_middle": quantized(
+        "axis 1 group 2 to i8", "?x2x3", "bf16", "?x4x3"
+    ),
+    "quantize_middle": quantized(
+        'axis 1 to i8 {scale = "amax/127"}', "?x1x3", "f16", "?x4x3"
+    ),
     "quantize_rule": quantized('axis -1 to i8 {scale = "amax/127"}', "?x1"),
     "dequantize": body(
         '%x: tensor<?x24xi32> {pypto.dims = ["M"]}, '
@@ -125,6 +219,26 @@ QUANT = {
         "tensor<?x24xbf16>",
         "  %r = pypto.dequantize %x scales %s, %t to bf16",
     ),
+}
+
+
+def quant_mx(axis: int, shape: str, scale: str, element: str, to: str) -> str:
+    """A function that returns both results of quant_mx."""
+    dims = ROWS if "?" in shape else ""
+    return (
+        f"func.func @f(%x: tensor<{shape}x{element}> {dims})\n"
+        f"    -> (tensor<{shape}x{to}>, tensor<{scale}xf8E8M0FNU>) {{\n"
+        f"  %q, %s = pypto.quant_mx %x axis {axis} to {to}\n"
+        f"  func.return %q, %s : tensor<{shape}x{to}>, tensor<{scale}xf8E8M0FNU>\n}}\n"
+    )
+
+
+QUANT_MX = {
+    "quant_mx": quant_mx(-1, "?x128", "?x2x2", "f32", "f8E4M3FN"),
+    "quant_mx_tail": quant_mx(-1, "?x100", "?x2x2", "bf16", "f8E5M2"),
+    "quant_mx_rows": quant_mx(0, "64x24", "1x24x2", "f16", "f8E4M3FN"),
+    "quant_mx_rows_tail": quant_mx(1, "?x33x3", "?x1x3x2", "f32", "f8E5M2"),
+    "quant_mx_dynamic": quant_mx(0, "?x3", "?x3x2", "f32", "f8E4M3FN"),
 }
 
 
@@ -323,23 +437,13 @@ CASTS = {
 PROGRAMS: dict[str, str] = {
     **REDUCTIONS,
     **ACTIVATIONS,
+    **SHAPES,
+    **ROPES,
+    **EINSUMS,
     **NORMS,
     **QUANT,
+    **QUANT_MX,
     **GROUPED,
     **CONTROL,
     **CASTS,
 }
-
-NOT_LOWERED = frozenset(
-    {
-        "softmax_rows",
-        "sum_rows",
-        "sum_middle",
-        "amin_rows",
-        "mean_rows",
-        "quantize_columns",
-        "quantize_groups_first",
-        "for_carried",
-    }
-)
-"""Programs with a reduction along another axis than the last."""

@@ -395,6 +395,11 @@ class Equation(NamedTuple):
     rhs: str
     out: str
 
+    @classmethod
+    def of(cls, text: str) -> Equation:
+        """The terms of an equation that has been checked."""
+        return cls(*re.split(",|->", text.replace(" ", "")))
+
     @property
     def batch(self) -> str:
         """Letters of both operands and the result."""
@@ -412,6 +417,12 @@ class Equation(NamedTuple):
     @property
     def free_rhs(self) -> str:
         return "".join(c for c in self.rhs if c not in self.lhs)
+
+    @property
+    def swaps(self) -> bool:
+        """Whether the result has free letters of the right operand before all left."""
+        free = [c for c in self.out if c not in self.batch]
+        return bool(self.free_lhs) and bool(free) and free[0] in self.free_rhs
 
 
 def parse_equation(site: Site, text: str) -> Equation:

@@ -180,7 +180,6 @@ func.func @scales(%a: tensor<?x?xf8E4M3FN>, %b: tensor<?x16xf8E4M3FN>,
 // CHECK-LABEL: func.func @shapes
 // CHECK:       pypto.assert {{.*}}, "dimension 1 of %x is {0}, dimension 1 of %y is {1}
 // CHECK:       pypto.assert {{.*}} == 9, "dimension 0 of the result is {0}, its type says 9"
-// CHECK-NEXT:  pypto.concat %x, %y axis 0
 // CHECK:       pypto.assert 0 <= %n, "dimension 0 is {0}"
 // CHECK:       pypto.assert {{.*}} == 7, "dimension 1 of %w is {0}, not {1}"
 // CHECK-NEXT:  pypto.expand %w[%n, 7]
@@ -236,7 +235,8 @@ func.func @flow(%x: tensor<64xf32>, %y: tensor<?xf32>, %n: index)
 // CHECK-NEXT:  %v = pypto.view %t[:, 0 +: %m]
 // CHECK:       pypto.assert {{.*}}, "view of %t rows {0} +: {1} ends at {2}, %t has {3} rows"
 // CHECK-NEXT:  %w = pypto.view %t[0 +: %m, :]
-// CHECK-NEXT:  %c = pypto.concat %x, %x axis 0
+// CHECK-NOT:   pypto.assert
+// CHECK:       %c = pypto.assemble %x into
 // CHECK-NEXT:  %u = pypto.view %c[%m +: %m, 0 +: 1]
 func.func @through(%x: tensor<?x?xf32>)
     -> (tensor<?x?xf32>, tensor<?x?xf32>, tensor<?x1xf32>) {

@@ -87,3 +87,21 @@ func.func @copies(%x: tensor<8x32xf32>, %t: tensor<4x32xf32>)
 // CHECK-DAG: [[X:%[a-z0-9_]+]] = pypto.clone %x
 // CHECK-DAG: [[V:%[a-z0-9_]+]] = pypto.clone %v
 // CHECK: func.return [[X]], [[V]], %s
+
+// An op whose places come from data is alone, also where its result is stored, and the
+// constant that it reads lies in memory.
+func.func @index(%x: tensor<9x64xf32>, %i: tensor<9x4xi32>, %o: tensor<2x9x4xf32>) -> (tensor<2x9x4xf32> {pypto.name = "o"}) {
+  %e = pypto.exp %x
+  %g = pypto.gather %e, %i axis -1
+  %z = pypto.full 0.0[9, 64] : tensor<9x64xf32>
+  %h = pypto.gather %z, %i axis -1
+  %s = pypto.add %g, %h
+  %a = pypto.assemble %g into %o[0, 0, 0]
+  %b = pypto.assemble %s into %a[1, 0, 0]
+  func.return %b : tensor<2x9x4xf32>
+}
+// CHECK-LABEL: func.func @index
+// CHECK: pypto.exp {{.*}}npu.group = [[E:[0-9]+]], npu.unit = "vector"
+// CHECK: pypto.gather %e{{.*}}npu.group = [[G:[0-9]+]], npu.unit = "index"
+// CHECK: pypto.full {{.*}}npu.unit = "vector"
+// CHECK: pypto.gather %z{{.*}}npu.unit = "index"

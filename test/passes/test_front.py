@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from front_programs import GROUPED, NOT_LOWERED, PROGRAMS, body
+from front_programs import GROUPED, PROGRAMS, body
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -108,7 +108,7 @@ def check(name: str, sizes: dict[str, int], seed: int, machine: str) -> None:
     if name == "arith":
         inputs["x"][1] = inputs["x"][1] or 3
     want = bits(interpret(module, inputs))
-    for pass_name in FRONT[: -1 if name in NOT_LOWERED else None]:
+    for pass_name in FRONT:
         pass_class(pass_name)().apply(context, module)
         module.verify()
         assert bits(interpret(module, inputs)) == want, f"{name} after {pass_name}"

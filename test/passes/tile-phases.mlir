@@ -47,3 +47,19 @@ func.func @whole(%x: tensor<?x256xf32>) -> tensor<?x1xf32> {
 // CHECK-LABEL: func.func @whole
 // CHECK-NOT: scf.for
 // CHECK: pypto.amax
+
+// A scan of a longer row carries what the column tiles before summed up to.
+func.func @scan(%x: tensor<?x?xf32>) -> tensor<?x?xf32> {
+  %y = pypto.cumsum %x axis 1 {tile = #pypto.vec<8, 256>}
+  func.return %y : tensor<?x?xf32>
+}
+// CHECK-LABEL: func.func @scan
+// CHECK: [[ZERO:%[0-9]+]] = pypto.full 0.0[{{%[0-9]+}}, 1]
+// CHECK: scf.for %c = {{.*}} iter_args([[SUM:%[0-9]+]] = [[ZERO]])
+// CHECK: [[X:%[0-9]+]] = pypto.view %x
+// CHECK: [[Y:%[0-9]+]] = pypto.cumsum [[X]] axis -1
+// CHECK: [[PART:%[0-9]+]] = pypto.sum [[X]] axis -1 {keepdim}
+// CHECK: [[Z:%[0-9]+]] = pypto.add [[Y]], [[SUM]]
+// CHECK: npu.assemble [[Z]] into %out
+// CHECK: [[NEXT:%[0-9]+]] = pypto.add [[SUM]], [[PART]]
+// CHECK: scf.yield [[NEXT]]

@@ -9,6 +9,7 @@ from pyptoc.dialects.context import make_context
 from pyptoc.dialects.diagnostics import CompileError, RunError
 from pyptoc.dialects.parsing import parse_module
 from pyptoc.runtime.reference import interpret
+from pyptoc.runtime.reference_core import HANDLERS
 
 
 def run(text, **inputs):
@@ -379,15 +380,16 @@ def test_in_place_results_do_not_touch_the_input():
     assert (before == X).all()
 
 
-def test_unsupported_operations_say_so():
+def test_unsupported_operations_say_so(monkeypatch: pytest.MonkeyPatch):
     text = """
-    func.func @f(%x: tensor<2x64xf32>) -> tensor<2x64xf8E4M3FN> {
-      %q, %s = pypto.quant_mx %x axis -1 to f8E4M3FN
-      func.return %q : tensor<2x64xf8E4M3FN>
+    func.func @f(%x: tensor<2x64xf32>) -> tensor<2x64xf32> {
+      %r = pypto.exp %x
+      func.return %r : tensor<2x64xf32>
     }"""
+    monkeypatch.delitem(HANDLERS, "pypto.exp")
     diagnostic = failure(text, x=np.ones((2, 64), np.float32))
     assert diagnostic.code == "PTO190"
-    assert "'pypto.quant_mx' is not supported" in diagnostic.message
+    assert "'pypto.exp' is not supported" in diagnostic.message
 
 
 def test_recursion_ends():

@@ -66,6 +66,37 @@ def test_row_cumsum(element: str) -> None:
         assert_rounded(got, want, 64 if element == "f32" else 1)
 
 
+@pytest.mark.parametrize("start", [0, -3, 100])
+@pytest.mark.parametrize("element", ["i32", "i16", "i8"])
+def test_arange(element: str, start: int) -> None:
+    x = random(element, (M, N), 1)
+    got = vector(f"arange {start}", [(x, element, "full")], element)
+    assert np.array_equal(
+        got, np.tile(np.arange(start, start + N), (M, 1)).astype(got.dtype)
+    )
+
+
+PLACED = """
+npu.kernel @k () (%x: memref<{m}x{n}xf32, "gm">, %y: memref<{m}x{n}xf32, "gm">,
+    %o: index) on vector {{
+  %a = tile.alloc : !tile.buf<{m}x{n}xf32, ub>
+  %s = tile.alloc : !tile.buf<{m}x{n}xf32, ub>
+  tile.load %x[0, 0] [{m}, {n}] into %a
+  tile.mask_causal %a, %o into %s [{m}, {n}]
+  tile.store %s [{m}, {n}] into %y[0, 0]
+}}
+"""
+
+
+@pytest.mark.parametrize("offset", [-100, -2, 0, 3, 100])
+def test_mask_causal(offset: int) -> None:
+    x = random("f32", (M, N), 1)
+    y = np.zeros((M, N), np.float32)
+    run_kernel(PLACED.format(m=M, n=N), (), [x, y], (offset,))
+    rows, columns = np.indices((M, N))
+    assert np.array_equal(y, np.where(columns > rows + offset, -np.inf, x))
+
+
 EMPTY_REDUCTION = """
 npu.kernel @k () (%y: memref<4x1xf32, "gm">, %n: index) on vector {{
   %a = tile.alloc : !tile.buf<4x16xf32, ub>

@@ -331,5 +331,5 @@ def test_div_zero_if_zero() -> None:
 def test_every_family_is_tested() -> None:
     tested = {*FLOAT_UNARY, *FLOAT_BINARY, *INTEGER_UNARY, *INTEGER_BINARY, *COMPARES}
     tested |= {"clip", "where", "copy", "fill", "cvt", "row_cumsum", "logical_not"}
-    tested |= {"row_sum", "row_prod", "row_max", "row_min"}
+    tested |= {"row_sum", "row_prod", "row_max", "row_min", "arange", "mask_causal"}
     assert tested == set(VECTOR_FAMILIES)

@@ -1,0 +1,91 @@
+"""
+`einsum` as a batched matmul between transposes.
+
+    %y = pypto.einsum "thd,hdc->thc" %q, %w        h batch, t and c free, d summed
+    ->
+    %a = pypto.transpose %q perm [1, 0, 2]         [h, t, d]
+    %p = pypto.matmul %a, %w                       [h, t, c]
+    %y = pypto.transpose %p perm [1, 0, 2]         [t, h, c]
+
+Each side becomes [batch.., rows, columns]. The letters of one group that follow each
+other in an operand are joined by a reshape before the transpose, which moves nothing;
+tasks read through the transpose. Other letters are joined behind it, which copies.
+
+The side whose free letters come first in the result is the left one, so that a product
+that is stored the other way round needs no turning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+from xdsl.ir import SSAValue
+
+from pyptoc.dialects.expr import Expr
+from pyptoc.dialects.pypto.infer_matmul import Equation
+from pyptoc.dialects.pypto.matmul import EinsumOp, MatmulOp
+from pyptoc.passes.shapes import Shapes
+from pyptoc.passes.steps import Steps, element_of
+
+
+def einsum(op: EinsumOp, shapes: Shapes) -> None:
+    """A product of tensors whose dimensions are named by letters."""
+    step = Steps.replacing(op, shapes, op.result)
+    equation = Equation.of(op.equation.data)
+    sizes: dict[str, Expr] = {}
+    for term, value in ((equation.rhs, op.rhs), (equation.lhs, op.lhs)):
+        sizes |= dict(zip(term, shapes.dims(value), strict=True))
+    left, right = _Side(op.lhs, equation.lhs), _Side(op.rhs, equation.rhs)
+    rows, columns = equation.free_lhs, equation.free_rhs
+    if equation.swaps:
+        left, right, rows, columns = right, left, columns, rows
+    batch, summed = equation.batch, equation.contracted
+    a = left.matrix(step, batch, (rows, summed))
+    b = right.matrix(step, batch, (summed, columns))
+    product = step.emit(MatmulOp.make(a, b, target=element_of(op.result)))
+    made = batch + rows + columns
+    if len(rows) != 1 or len(columns) != 1:
+        product = step.reshape(product, [sizes[letter] for letter in made])
+    order = [made.index(letter) for letter in equation.out]
+    step.finish([step.transpose(product, order)])
+
+
+@dataclass(frozen=True)
+class _Side:
+    """One operand and the letters of its dimensions."""
+
+    value: SSAValue
+    term: str
+
+    def matrix(self, step: Steps, batch: str, groups: tuple[str, str]) -> SSAValue:
+        """[batch.., rows, columns]: the letters of a group are one dimension."""
+        dims = dict(zip(self.term, step.shapes.dims(self.value), strict=True))
+        units = self._units(groups)
+        x = self.value
+        if units != list(self.term):
+            x = step.reshape(x, [_size(unit, dims) for unit in units])
+        wanted = [*batch]
+        for group in groups:
+            wanted += [group] if group in units else list(group)
+        x = step.transpose(x, [units.index(unit) for unit in wanted])
+        if len(wanted) > len(batch) + 2:
+            parts = (*batch, *groups)
+            x = step.reshape(x, [_size(part, dims) for part in parts])
+        return x
+
+    def _units(self, groups: Sequence[str]) -> list[str]:
+        """The dimensions before they are moved: letters, joined where they can be."""
+        units = list(self.term)
+        for group in groups:
+            if not group:
+                units.append("")
+            elif group in self.term:
+                place = units.index(group[0])
+                units[place : place + len(group)] = [group]
+        return units
+
+
+def _size(letters: str, dims: dict[str, Expr]) -> Expr:
+    return prod((dims[letter] for letter in letters), start=Expr.const(1))

@@ -1,0 +1,79 @@
+"""
+What indexing ops owe besides legal indices: sizes that agree, and enough for top-k.
+
+    %y = pypto.gather %x, %i axis -1      the other dimensions of %x and %i are equal
+    %v, %i = pypto.topk %x k 8 axis -1    the axis has 8 elements, or there is a pad
+
+Indices are data: whether they are legal is found out where they are used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from xdsl.ir import Operation, SSAValue
+
+from pyptoc.dialects.expr import Expr
+from pyptoc.dialects.pypto.indexing import (
+    GatherOp,
+    IndexAddOp,
+    ScatterRowsOp,
+    TopkOp,
+)
+from pyptoc.passes.obligation import Obligation, pair, sizes_of, value_name
+
+
+def _gather(op: GatherOp) -> Iterator[Obligation]:
+    have, want = sizes_of(op.indices), sizes_of(op.source)
+    axis = op.axis.value.data % len(want)
+    for dim in range(len(want)):
+        if dim != axis:
+            yield pair((op.source, dim), (op.indices, dim), (want[dim], have[dim]))
+
+
+def _index_add(op: IndexAddOp) -> Iterator[Obligation]:
+    have, want = sizes_of(op.source), sizes_of(op.dest)
+    axis = op.axis.value.data % len(want)
+    for dim in range(len(want)):
+        if dim == axis:
+            sizes = (sizes_of(op.indices)[0], have[dim])
+            yield pair((op.indices, 0), (op.source, dim), sizes)
+        else:
+            yield pair((op.dest, dim), (op.source, dim), (want[dim], have[dim]))
+
+
+def _scatter_rows(op: ScatterRowsOp) -> Iterator[Obligation]:
+    """Sizes of 1 aside, the rows are the indices' dimensions and those of a row."""
+    leading = 1 if op.rows is None else len(op.rows.data)
+    have = _numbered(op.source, 0)
+    want = [*_numbered(op.indices, 0), *_numbered(op.dest, leading)]
+    for (value, dim, size), (other, place, wanted) in zip(have, want, strict=True):
+        yield pair((other, place), (value, dim), (wanted, size))
+
+
+def _numbered(value: SSAValue, first: int) -> Sequence[tuple[SSAValue, int, Expr]]:
+    """The dimensions from `first` on that are not of static size 1."""
+    return [
+        (value, dim, size)
+        for dim, size in enumerate(sizes_of(value))
+        if dim >= first and not (size.is_const and size.value == 1)
+    ]
+
+
+def _topk(op: TopkOp) -> Iterator[Obligation]:
+    if op.pad_index is not None or op.lengths is not None:
+        return
+    k, sizes = op.k.value.data, sizes_of(op.source)
+    size = sizes[op.axis.value.data % len(sizes)]
+    message = f"topk of {{0}} elements of {value_name(op.source)} has no {k} greatest"
+    yield Obligation("<=", Expr.const(k), size, message, (size,))
+
+
+RULES: dict[type[Operation], Callable[[Any], Iterator[Obligation]]] = {
+    GatherOp: _gather,
+    IndexAddOp: _index_add,
+    ScatterRowsOp: _scatter_rows,
+    TopkOp: _topk,
+}
+"""Op class to what such an op owes."""

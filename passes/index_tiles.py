@@ -1,0 +1,118 @@
+"""
+Tiles of indexing ops: what their tasks keep in UB, and the largest tile that fits.
+
+A gather or scatter moves boxes of rows and columns; what holds indices lies beside the
+box. A top-k visits its rows in tiles of columns, with the lists of the best, and a
+place to merge in, beside them. A given vector tile is an upper bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from xdsl.dialects.builtin import i1, i32, i64
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from pyptoc.dialects.expr import Expr
+from pyptoc.dialects.pypto.indexing import OneHotOp, TopkOp
+from pyptoc.dialects.tile_indexing import scratch_columns
+from pyptoc.dialects.tile_types import BufType, bytes_of, element_bits
+from pyptoc.passes.index_shapes import SCATTERS, indexed, per_of
+from pyptoc.passes.shapes import Dims, Shapes
+from pyptoc.passes.structured import element_type
+from pyptoc.passes.vector_tiles import FILL, MAX_COLUMNS, MAX_ROWS, VectorTile
+from pyptoc.runtime.machine import Machine
+
+MAX_MERGED = 2048
+"""Columns that a top-k merges at once, if nothing else is asked for."""
+
+
+def tiled_value(op: Operation) -> SSAValue:
+    """The tensor that the tasks of an indexing op divide."""
+    if isinstance(op, (TopkOp, *SCATTERS)):
+        return op.operands[0]
+    return op.results[0]
+
+
+def choose(
+    op: Operation, shapes: Shapes, machine: Machine, given: tuple[int, ...] | None
+) -> VectorTile | None:
+    """The largest tile within `given` that fits UB; None if none does."""
+    dims = shapes.dims(tiled_value(op))
+    unit = 256 // element_bits(element_type(tiled_value(op)))
+    *outer, most = given or (MAX_ROWS, MAX_COLUMNS)
+    if isinstance(op, TopkOp) and not given:
+        most = MAX_MERGED
+    rows = _within(dims, -2, outer[-1] if outer else 1)
+    columns = _within(dims, -1, most)
+    need = _need(op, shapes)
+    capacity = machine.space("ub").bytes * FILL
+    while columns >= 1:
+        for count in _halves(rows):
+            if need(count, columns) <= capacity:
+                return VectorTile(count, columns, False)
+        if columns <= unit:
+            return None
+        columns = max(unit, columns // 2 // unit * unit)
+    return None
+
+
+def _within(dims: Dims, axis: int, most: int) -> int:
+    """`most`, or the size of an axis if it is known to be less."""
+    if len(dims) < -axis:
+        return 1
+    size = dims[axis]
+    return max(1, min(most, size.value)) if size.is_const else most
+
+
+def _halves(rows: int) -> list[int]:
+    """rows, rows / 2, ... 1"""
+    found = [rows]
+    while found[-1] > 1:
+        found.append(found[-1] // 2)
+    return found
+
+
+def _need(op: Operation, shapes: Shapes) -> Callable[[int, int], int]:
+    """Bytes that a task keeps in UB for a tile of rows and columns."""
+    if isinstance(op, TopkOp):
+        return lambda rows, columns: _topk_bytes(op, rows, columns)
+    if isinstance(op, OneHotOp):
+        return lambda rows, columns: _hot_bytes(op, shapes, rows, columns)
+
+    access = indexed(op)
+    per, index = per_of(access), element_type(access.indices)
+
+    def moved(rows: int, columns: int) -> int:
+        # A scatter moves tile after tile through two slots each.
+        box = _bytes(rows, columns, element_type(tiled_value(op)))
+        if per == "element":
+            return 2 * (box + _bytes(rows, columns, index))
+        count = {"row": rows, "column": columns}.get(per, 1)
+        return 2 * (box + _bytes(1, count, index))
+
+    return moved
+
+
+def _topk_bytes(op: TopkOp, rows: int, columns: int) -> int:
+    element, k = element_type(op.source), max(op.k.value.data, 1)
+    loaded = 2 * _bytes(rows, columns, element) + _bytes(1, rows, i64)
+    lists = _bytes(rows, k, element) + _bytes(rows, k, i32)
+    scratch = _bytes(1, scratch_columns(k, columns), i32)
+    return loaded + 2 * lists + _bytes(rows, k, i1) + scratch
+
+
+def indices_at_once(op: OneHotOp, shapes: Shapes) -> int:
+    """How many of the indices of a row a one-hot looks at in one step."""
+    size: Expr = shapes.dims(op.source)[-1]
+    return max(1, min(size.value, 512)) if size.is_const else 512
+
+
+def _hot_bytes(op: OneHotOp, shapes: Shapes, rows: int, columns: int) -> int:
+    count = indices_at_once(op, shapes)
+    indices = 2 * _bytes(rows, count, element_type(op.source))
+    return indices + 3 * _bytes(rows, columns, i1)
+
+
+def _bytes(rows: int, columns: int, element: Attribute) -> int:
+    return bytes_of(BufType((rows, columns), element, "ub"))

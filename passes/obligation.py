@@ -1,0 +1,74 @@
+"""
+One comparison that must hold for an op to be meaningful, and how its text is made.
+
+`obligations.py` and `index_obligations.py` list them op by op.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.dialects.builtin import StringAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import BlockArgument, SSAValue
+
+from pyptoc.dialects.expr import Expr
+from pyptoc.dialects.pypto.brackets import shape_of
+from pyptoc.passes.shapes import DimKey, Dims
+
+
+@dataclass(frozen=True)
+class Obligation:
+    """`lhs relation rhs` must hold; else `message` with `args` says what is wrong."""
+
+    relation: str
+    """`<=` or `==`."""
+    lhs: Expr
+    rhs: Expr
+    message: str
+    args: tuple[Expr, ...]
+
+
+def written(item: int | SSAValue) -> Expr:
+    """An entry of a mixed list, as it is written."""
+    return Expr.const(item) if isinstance(item, int) else Expr.sym(item)
+
+
+def sizes_of(value: SSAValue) -> Dims:
+    """The sizes of a tensor: numbers, and a `DimKey` of its own for each `?`."""
+    return tuple(
+        Expr.const(size) if size >= 0 else Expr.sym(DimKey(value, axis))
+        for axis, size in enumerate(shape_of(value.type))
+    )
+
+
+def value_name(value: SSAValue) -> str:
+    """`%a`: the name of an argument in the source, else the name of the value."""
+    parent = value.owner.parent_op() if isinstance(value, BlockArgument) else None
+    if isinstance(value, BlockArgument) and isinstance(parent, FuncOp):
+        attributes = parent.arg_attrs.data[value.index] if parent.arg_attrs else None
+        name = attributes.data.get("pypto.name") if attributes else None
+        if isinstance(name, StringAttr):
+            return f"%{name.data}"
+    return f"%{value.name_hint}" if value.name_hint else "the tensor"
+
+
+def root_name(key: Hashable) -> str:
+    """How a symbol of an expression is shown in a message."""
+    if isinstance(key, DimKey):
+        return f"dim({value_name(key.value)}, {key.axis})"
+    return value_name(cast("SSAValue", key))
+
+
+def pair(
+    a: tuple[SSAValue, int], b: tuple[SSAValue, int], sizes: tuple[Expr, Expr]
+) -> Obligation:
+    """A dimension of one tensor and one of another are equal."""
+    message = (
+        f"dimension {a[1]} of {value_name(a[0])} is {{0}}, "
+        f"dimension {b[1]} of {value_name(b[0])} is {{1}} "
+        "(a dynamic size of 1 does not broadcast)"
+    )
+    return Obligation("==", *sizes, message, sizes)

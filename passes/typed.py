@@ -1,0 +1,73 @@
+"""
+What passes ask of types and expressions all the time, with exact static types.
+
+xDSL's `TensorType` and `IntegerType` are generic: after an `isinstance` their
+parameters are unknown to the type checker. These say them once.
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+from xdsl.dialects.builtin import (
+    AnyFloat,
+    FloatAttr,
+    IntegerAttr,
+    IntegerType,
+    MemRefType,
+    Signedness,
+    TensorType,
+)
+from xdsl.ir import Attribute, SSAValue
+
+from pyptoc.dialects.expr import Expr
+
+
+def tensor_type(value: SSAValue) -> TensorType[Attribute]:
+    """The type of a value that is known to be a tensor."""
+    return tensor(value.type)
+
+
+def tensor(type_: Attribute) -> TensorType[Attribute]:
+    """A type that is known to be a tensor's."""
+    assert isinstance(type_, TensorType)
+    return cast("TensorType[Attribute]", type_)
+
+
+def as_tensor(type_: Attribute) -> TensorType[Attribute] | None:
+    """A type if it is a tensor's."""
+    if not isinstance(type_, TensorType):
+        return None
+    return cast("TensorType[Attribute]", type_)
+
+
+def shape_of(type_: Attribute) -> tuple[int, ...]:
+    """The shape of a tensor or memref; negative where dynamic."""
+    assert isinstance(type_, TensorType | MemRefType)
+    return cast("TensorType[Attribute]", type_).get_shape()
+
+
+def integer_width(element: Attribute) -> int | None:
+    """The bits of an integer type; None for other types."""
+    if isinstance(element, IntegerType):
+        return cast("IntegerType", element).width.data
+    return None
+
+
+def constant(number: float, element: Attribute) -> Attribute:
+    """A constant of an element type; of integers the nearest one there is."""
+    if not isinstance(element, IntegerType):
+        assert isinstance(element, AnyFloat)
+        return FloatAttr(float(number), element)
+    integer = cast("IntegerType", element)
+    count = 2**integer.width.data
+    low = 0 if integer.signedness.data is Signedness.UNSIGNED else -count // 2
+    nearest = max(low, min(low + count - 1, number))
+    return IntegerAttr(int(nearest), integer)
+
+
+def values_in(expr: Expr) -> list[SSAValue]:
+    """The SSA values among the symbols of an expression."""
+    return [
+        cast("SSAValue", key) for key in expr.symbols() if isinstance(key, SSAValue)
+    ]

@@ -1,0 +1,218 @@
+"""
+Indexing in task bodies, for the reference interpreter: one index after the other.
+
+`npu.gather` and `npu.scatter` touch tensors or memory; `npu.topk` keeps the k best
+elements so far, as lists in descending order.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn, cast
+
+import numpy as np
+
+from pyptoc.runtime.numerics import Array
+from pyptoc.runtime.reference_boxes import store_text
+from pyptoc.runtime.reference_core import Interpreter, handles
+from pyptoc.runtime.reference_values import Destination, Mask, Memory, Tensor
+from pyptoc.runtime.reference_wide import wide
+
+
+def storage(interp: Interpreter, value: Any, op: Any) -> tuple[Array, Mask | None]:
+    """The elements of a tensor, destination or memory, and which were written."""
+    found = interp.env[value]
+    if isinstance(found, Destination):
+        found = found.tensor
+    assert isinstance(found, Tensor | Memory)
+    return found.array, found.written
+
+
+def refuse(
+    interp: Interpreter, op: Any, index: int, at: tuple[int, ...], rule: str, why: str
+) -> NoReturn:
+    """PTO408, with the position in the tensor of indices."""
+    position = [interp.integer(value) for value in op.mixed_positions]
+    for back in range(1, min(len(at), len(position)) + 1):
+        position[-back] += at[-back]
+    shown = position[0] if len(position) == 1 else position
+    by = op.name if op.asked_by is None else op.asked_by.data
+    of = "the indices" if op.asked_at is None else op.asked_at.data
+    message = f"{by}: index {index} at position {shown} of {of}{why}"
+    interp.fail(op, "PTO408", message, rule=rule)
+
+
+def place_of_index(
+    interp: Interpreter, op: Any, index: int, at: tuple[int, ...]
+) -> int | None:
+    """The place along the axis, counted from the offset; None for a missing index."""
+    if op.missing is not None and index == op.missing.value.data:
+        return None
+    limit = interp.integer(op.limit)
+    if op.lookup is None:
+        if not 0 <= index < limit:
+            refuse(interp, op, index, at, f"valid indices are 0 to {limit - 1}", "")
+        return index
+    value, offsets, pages = op.lookup
+    table, _ = storage(interp, value, op)
+    page_rows, count = op.page.value.data, interp.integer(pages)
+    if not 0 <= index < count * page_rows:
+        last = count * page_rows - 1
+        refuse(interp, op, index, at, f"valid indices are 0 to {last}", "")
+    place = [interp.integer(offset) for offset in offsets]
+    axis = 0 if op.table_axis is None else op.table_axis.value.data
+    place[axis] += index // page_rows
+    page = int(table[tuple(place)])
+    row = page * page_rows + index % page_rows
+    if page < 0 or row >= limit:
+        rule = f"pages are 0 to {limit // page_rows - 1}"
+        refuse(interp, op, index, at, rule, f" is in page {page}")
+    return row
+
+
+def _moved(part: int | slice, by: int) -> slice:
+    """An index or a range, as a range `by` elements on."""
+    if isinstance(part, int):
+        return slice(by + part, by + part + 1)
+    whole = cast("slice[int, int, None]", part)
+    return slice(by + whole.start, by + whole.stop)
+
+
+def boxes(interp: Interpreter, op: Any, memory: Array, indices: Array) -> Any:
+    """For each index, in order: its part of the box, and of the memory (or None)."""
+    rows, columns = (interp.integer(extent) for extent in op.extents)
+    offsets: list[int] = [interp.integer(each) for each in op.mixed_offsets]
+    per, (row_dim, column_dim) = op.per.data, op.box_dims
+    given = indices.reshape((rows, columns) if per == "element" else -1)
+    for at in np.ndindex(given.shape):
+        index = int(given[at])
+        mine: tuple[Any, Any] = {
+            "element": (at[0], at[-1]),
+            "row": (at[0], slice(0, columns)),
+            "column": (slice(0, rows), at[0]),
+            "box": (slice(0, rows), slice(0, columns)),
+        }[per]
+        place = place_of_index(interp, op, index, at)
+        if place is None:
+            yield mine, None
+            continue
+        box: list[Any] = [slice(offset, offset + 1) for offset in offsets]
+        for dim, part in zip((row_dim, column_dim), mine, strict=True):
+            if dim >= 0:
+                box[dim] = _moved(part, offsets[dim])
+        box[op.axis_dim] = _moved(place, offsets[op.axis_dim])
+        whole = zip(box, memory.shape, strict=True)
+        if any(one.start < 0 or one.stop > size for one, size in whole):
+            interp.fail(op, "PTO402", f"{op.name} beyond {list(memory.shape)}")
+        yield mine, tuple(box)
+
+
+def turned(op: Any, part: Array) -> Array:
+    """A part of the memory with the dimension of rows before that of columns."""
+    row_dim, column_dim = op.box_dims
+    return np.swapaxes(part, row_dim, column_dim) if row_dim > column_dim >= 0 else part
+
+
+@handles("npu.gather")
+def gather(interp: Interpreter, op: Any) -> Tensor:
+    memory, written = storage(interp, op.memory, op)
+    indices = interp.array(op.indices, op)
+    rows, columns = (interp.integer(extent) for extent in op.extents)
+    result = np.zeros((rows, columns), memory.dtype)
+    marks = np.ones((rows, columns), np.bool_)
+    for mine, box in boxes(interp, op, memory, indices):
+        if box is None:
+            continue
+        result[mine] = turned(op, memory[box]).reshape(result[mine].shape)
+        if written is not None:
+            marks[mine] = turned(op, written[box]).reshape(result[mine].shape)
+    rank = len(op.results[0].type.get_shape())
+    shape = (rows, columns)[2 - rank :]
+    done = None if marks.all() else marks.reshape(shape)
+    return Tensor(result.reshape(shape), done)
+
+
+@handles("npu.scatter")
+def scatter(interp: Interpreter, op: Any) -> None:
+    memory, written = storage(interp, op.memory, op)
+    indices = interp.array(op.indices, op)
+    rows, columns = (interp.integer(extent) for extent in op.extents)
+    source = interp.array(op.data, op).reshape(rows, columns)
+    tasks = [loop.execution for loop in interp.loops if loop.kind == "task"]
+    seen = interp.used.setdefault((op, tasks[-1]), {})
+    start = interp.integer(op.mixed_positions[-1])
+    given = indices.reshape(-1)
+    for number, (mine, box) in enumerate(boxes(interp, op, memory, indices)):
+        if box is None:
+            continue
+        if op.unique is not None:
+            first = seen.setdefault(int(given[number]), start + number)
+            if first != start + number:
+                rule = f"unique: no index repeats; position {first} has it too"
+                refuse(interp, op, int(given[number]), (number,), rule, "")
+        target = turned(op, memory[box])
+        part = source[mine].reshape(target.shape)
+        target[...] = target + part if op.combine is not None else part
+        if written is not None:
+            written[box] = True
+    found = interp.env[op.memory]
+    if isinstance(found, Destination):
+        found.tensor.last_store = store_text(interp, op, ())
+
+
+@handles("npu.topk")
+def topk(interp: Interpreter, op: Any) -> tuple[Tensor, Tensor]:
+    source = interp.array(op.source, op)
+    values, indices = (
+        interp.array(value, op).copy() for value in (op.values, op.indices)
+    )
+    first, size = interp.integer(op.first), interp.integer(op.size)
+    k = values.shape[-1]
+    count = int(np.prod(values.shape[:-1]))
+    rows = source.reshape(count, source.shape[-1])
+    best, places = values.reshape(count, k), indices.reshape(count, k)
+    lengths = [size] * len(rows)
+    if op.lengths is not None:
+        lengths = interp.array(op.lengths, op).reshape(-1).tolist()
+    for row, length in enumerate(lengths):
+        if not 0 <= length <= size:
+            message = f"topk: length {length} of a row of {size} elements"
+            interp.fail(op, "PTO404", message)
+        if op.strict is not None and length < k:
+            message = f"topk of {length} elements has no {k} greatest"
+            interp.fail(op, "PTO404", message)
+        held = [
+            (best[row, n], int(places[row, n])) for n in range(k) if places[row, n] >= 0
+        ]
+        held += [
+            (rows[row, n], first + n)
+            for n in range(rows.shape[1])
+            if first + n < length
+        ]
+        held.sort(key=lambda one: one[1])
+        held.sort(key=lambda one: _rank(one[0]))
+        places[row] = -1
+        for n, (value, index) in enumerate(held[:k]):
+            best[row, n], places[row, n] = value, index
+    return Tensor(values), Tensor(indices)
+
+
+def _rank(value: Any) -> tuple[bool, Any]:
+    """Ascending for descending values, NaN last."""
+    number = wide(np.asarray(value))[()]
+    if isinstance(number, np.floating):
+        return bool(np.isnan(number)), -float(number)
+    return False, -int(number)
+
+
+@handles("npu.one_hot")
+def one_hot(interp: Interpreter, op: Any) -> Tensor:
+    source = interp.array(op.source, op).astype(np.int64)
+    first = interp.integer(op.first)
+    rows, columns = (interp.integer(extent) for extent in op.extents)
+    result = np.zeros((rows, columns), np.bool_)
+    for row, indices in enumerate(source.reshape(rows, -1)):
+        for index in indices.tolist():
+            if first <= index < first + columns:
+                result[row, index - first] = True
+    rank = len(op.results[0].type.get_shape())
+    return Tensor(result.reshape((rows, columns)[2 - rank :]))
