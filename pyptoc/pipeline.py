@@ -198,18 +198,21 @@ def first_pass_for(module: ModuleOp) -> str | None:
     None for a complete program. Printed IR of any level can so be given back to
     `pyptoc` without saying where it came from.
     """
-    memory_form = False
+    memory_form = tiled = False
     for op in module.walk():
         if op.name == "npu.kernel":
             allocs = [inner for inner in op.walk() if inner.name == "tile.alloc"]
             placed = all("addr" in {**a.properties, **a.attributes} for a in allocs)
             return None if placed else "plan-memory"
-        memory_form |= op.name == "npu.tasks" and not any(
-            str(result.type).startswith("tensor") for result in op.results
-        )
+        if op.name == "npu.tasks":
+            types = [str(result.type) for result in op.results]
+            tiled |= any(text.startswith("tensor") for text in types)
+            memory_form |= not any(text.startswith("tensor") for text in types)
         # Without tasks or kernels the buffers tell.
         memory_form |= op.name == "npu.alloc"
         memory_form |= op.name == "func.func" and "memref<" in str(
             op.properties["function_type"]
         )
-    return "lower-to-tile" if memory_form else DEFAULT_PIPELINE[0]
+    if memory_form:
+        return "lower-to-tile"
+    return "split-k" if tiled else DEFAULT_PIPELINE[0]

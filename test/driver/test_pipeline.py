@@ -386,6 +386,19 @@ class TestOrder:
         assert compiled(f"--pipeline={','.join(names)}", text=text) == done
 
     @pytest.mark.parametrize("text", [MATMUL, SCALARS])
+    @pytest.mark.parametrize("name", DEFAULT_PIPELINE)
+    def test_one_comes_twice(self, name: str, text: str) -> None:
+        names = list(DEFAULT_PIPELINE)
+        names.insert(names.index(name), name)
+        done = compiled(text=text)
+        assert compiled(f"--pipeline={','.join(names)}", text=text) == done
+
+    @pytest.mark.parametrize("count", range(DEFAULT_PIPELINE.index("plan-memory") + 1))
+    def test_the_rest_is_found(self, count: int) -> None:
+        half = compiled(f"--pipeline={','.join(DEFAULT_PIPELINE[:count])}", text=MATMUL)
+        assert compiled(text=half[1]) == compiled(text=MATMUL)
+
+    @pytest.mark.parametrize("text", [MATMUL, SCALARS])
     def test_a_program_is_complete(self, text: str) -> None:
         done = compiled(text=text)
         assert compiled(text=done[1]) == done
