@@ -270,6 +270,8 @@ class LocParser(Parser):
             self.outs.update(values)
         for value in values:
             self.names[value] = name
+            if not value.name_hint:  # of `%_1` xDSL keeps nothing, as an empty hint
+                value.name_hint = None
             if isinstance(value, BlockArgument) and isinstance(
                 value.location, UnknownLoc
             ):

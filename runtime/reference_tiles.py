@@ -85,12 +85,13 @@ def boxes(interp: Interpreter, op: Any, memory: Array, indices: Array) -> Any:
     given = indices.reshape((rows, columns) if per == "element" else -1)
     for at in np.ndindex(given.shape):
         index = int(given[at])
-        mine: tuple[Any, Any] = {
+        parts: dict[str, tuple[Any, Any]] = {
             "element": (at[0], at[-1]),
             "row": (at[0], slice(0, columns)),
             "column": (slice(0, rows), at[0]),
             "box": (slice(0, rows), slice(0, columns)),
-        }[per]
+        }
+        mine = parts[per]
         place = place_of_index(interp, op, index, at)
         if place is None:
             yield mine, None

@@ -143,6 +143,19 @@ def test_numeric_suffixes_do_not_swap_inputs() -> None:
 # -- several errors
 
 
+def test_a_name_that_is_all_suffix() -> None:
+    text = """
+    func.func @f(%_1: tensor<4xf32>, %_2: tensor<4xf32>) -> tensor<4xf32> {
+      %_3 = pypto.sub %_1, %_2
+      func.return %_3 : tensor<4xf32>
+    }"""
+    module = read(text)
+    values = [value for op in module.walk() for value in op.results]
+    assert all(value.name_hint is None for value in values)
+    printed = print_module(module)
+    assert print_module(read(printed)) == printed
+
+
 def test_errors_come_in_the_order_of_the_text() -> None:
     found = errors_of(
         function(
