@@ -270,7 +270,13 @@ class LocParser(Parser):
             self.outs.update(values)
         for value in values:
             self.names[value] = name
-            if not value.name_hint:  # of `%_1` xDSL keeps nothing, as an empty hint
+            # xDSL drops one suffix at a time: `%x_0_1` would be `%x_0`, when read again
+            # `%x`; and `%_1` leaves an empty hint, which it does not take back.
+            while hint := value.name_hint:
+                value.name_hint = hint
+                if value.name_hint == hint:
+                    break
+            else:
                 value.name_hint = None
             if isinstance(value, BlockArgument) and isinstance(
                 value.location, UnknownLoc

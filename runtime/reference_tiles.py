@@ -81,7 +81,8 @@ def boxes(interp: Interpreter, op: Any, memory: Array, indices: Array) -> Any:
     """For each index, in order: its part of the box, and of the memory (or None)."""
     rows, columns = (interp.integer(extent) for extent in op.extents)
     offsets: list[int] = [interp.integer(each) for each in op.mixed_offsets]
-    per, (row_dim, column_dim) = op.per.data, op.box_dims
+    dims: tuple[int, int] = op.box_dims
+    per, axis = op.per.data, int(op.axis_dim)
     given = indices.reshape((rows, columns) if per == "element" else -1)
     for at in np.ndindex(given.shape):
         index = int(given[at])
@@ -97,10 +98,10 @@ def boxes(interp: Interpreter, op: Any, memory: Array, indices: Array) -> Any:
             yield mine, None
             continue
         box: list[Any] = [slice(offset, offset + 1) for offset in offsets]
-        for dim, part in zip((row_dim, column_dim), mine, strict=True):
+        for dim, part in zip(dims, mine, strict=True):
             if dim >= 0:
                 box[dim] = _moved(part, offsets[dim])
-        box[op.axis_dim] = _moved(place, offsets[op.axis_dim])
+        box[axis] = _moved(place, offsets[axis])
         whole = zip(box, memory.shape, strict=True)
         if any(one.start < 0 or one.stop > size for one, size in whole):
             interp.fail(op, "PTO402", f"{op.name} beyond {list(memory.shape)}")
