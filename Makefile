@@ -21,7 +21,7 @@ test: lint
 lint: $(VENV)/.installed-for-tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/basedpyright --pythonpath $(BIN)/python --level error
+	$(BIN)/basedpyright -p . --pythonpath $(BIN)/python --level error
 
 bench: $(VENV)/.installed-for-tests
 	$(BIN)/python test/benchmarks/bench.py

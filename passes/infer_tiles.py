@@ -33,13 +33,13 @@ from pyptoc.dialects.pypto.tiles import check_cube_tile
 from pyptoc.passes import cube_tiles, index_tiles
 from pyptoc.passes.base import PyptocPass
 from pyptoc.passes.cube_tiles import Contraction, CubeTile
-from pyptoc.passes.groups import Group, domain_of, groups_in
+from pyptoc.passes.groups import Domain, Group, domain_of, groups_in
 from pyptoc.passes.matmul_shape import matmul_shape
 from pyptoc.passes.partition import blocks_of
 from pyptoc.passes.shapes import Shapes
 from pyptoc.passes.structured import element_type, tensor_rank
 from pyptoc.passes.tile_settings import TILE, nearest_tile
-from pyptoc.passes.vector_tiles import VectorChooser
+from pyptoc.passes.vector_tiles import VectorChooser, VectorTile
 from pyptoc.runtime.machine import Machine
 
 
@@ -132,6 +132,7 @@ class TileInference:
         tile = chooser.choose(given)
         if tile is None:
             self._no_vector_tile(chooser)
+        self._remark_smaller(given, tile, domain)
         return VecTileAttr([tile.rows, tile.columns])
 
     def _index(self) -> VecTileAttr:
@@ -147,6 +148,26 @@ class TileInference:
                 rule=f"one row, with its indices, fits UB, {capacity} B",
             )
         return VecTileAttr([tile.rows, tile.columns])
+
+    def _remark_smaller(
+        self, given: tuple[int, ...] | None, tile: VectorTile, domain: Domain
+    ) -> None:
+        """Say so where a given tile was an upper bound only."""
+        if not given:
+            return
+        asked = (1, *given)[-2:]
+        sizes = (domain.rows or Expr.const(1), domain.columns)
+        for got, most, size in zip(
+            (tile.rows, tile.columns), asked, sizes, strict=True
+        ):
+            whole = size.is_const and got >= size.value
+            if got < most and not whole:
+                self.context.remark(
+                    self.group.ops[0],
+                    f"the vec tile {list(given)} became [{tile.rows}, {tile.columns}]: "
+                    "what is live at once must fit UB",
+                )
+                return
 
     def _given_vector(self, rank: int) -> tuple[int, ...] | None:
         """The nearest vector tile, aligned with the trailing dimensions."""

@@ -17,12 +17,23 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pyptoc.api import Program, compile
     from pyptoc.cli import main
+    from pyptoc.dialects.diagnostics import CompileError, RunError
 
-__all__ = ["Program", "__version__", "compile", "main"]
+__all__ = ["CompileError", "Program", "RunError", "__version__", "compile", "main"]
 
 __version__ = "0.1.0"
 
-_LAZY = {"compile": "pyptoc.api", "Program": "pyptoc.api", "main": "pyptoc.cli"}
+_LAZY = {
+    "CompileError": "pyptoc.dialects.diagnostics",
+    "RunError": "pyptoc.dialects.diagnostics",
+    "compile": "pyptoc.api",
+    "Program": "pyptoc.api",
+    "main": "pyptoc.cli",
+}
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LAZY})
 
 
 def __getattr__(name: str) -> Any:

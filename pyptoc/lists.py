@@ -6,9 +6,13 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import textwrap
 from typing import Any
 
 from pyptoc.run_command import table
+
+IN_FULL = 3
+"""So many ops are described in full by `--list-ops WORD`."""
 
 
 def passes() -> str:
@@ -47,13 +51,19 @@ def machines() -> str:
 
 
 def ops(word: str) -> str:
-    """The ops of our dialects with their summaries; `word` selects some of them."""
+    """
+    The ops of our dialects with their summaries; `word` selects some of them.
+
+    Where it selects no more than `IN_FULL`, what follows the summary comes, too:
+    semantics, and an example of the syntax.
+    """
     from xdsl.ir import Operation
 
     from pyptoc.dialects.context import make_context
 
     context = make_context()
     found: list[tuple[str, str]] = []
+    texts: list[str] = []
     kinds: list[type[Operation]] = []
     for dialect in ("pypto", "npu", "tile"):
         context.load_registered_dialect(dialect)
@@ -65,4 +75,7 @@ def ops(word: str) -> str:
         summary = text.split("\n\n")[0].replace("\n", " ")
         if word.lower() in f"{kind.name} {summary}".lower():
             found.append((kind.name, summary))
+            texts.append(f"{kind.name}\n\n{textwrap.indent(text, '    ')}\n")
+    if word and 0 < len(found) <= IN_FULL:
+        return "\n".join(texts)
     return "\n".join(table(found)) if found else f"no op has '{word}' in it"
