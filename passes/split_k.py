@@ -62,6 +62,14 @@ class SplitKPass(PyptocPass):
     """Split every matmul into so many parts instead (1: none)."""
 
     def run(self, ctx: PyptocContext, module: ModuleOp) -> None:
+        if self.factor is not None and self.factor < 1:
+            error(
+                None,
+                "PTO504",
+                f"split-k{{factor={self.factor}}}: K has at least one part",
+                rule="a split factor is a whole number of at least 1",
+                help="split-k{factor=2}; without a factor the tiles decide",
+            )
         for function in list(module.walk()):
             if not isinstance(function, func.FuncOp):
                 continue

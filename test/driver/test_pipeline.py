@@ -378,6 +378,13 @@ class TestOrder:
         assert code == 1
         assert expected in err
 
+    @pytest.mark.parametrize("factor", [0, -1])
+    def test_a_split_into_nothing(self, factor: int) -> None:
+        code, out, err = compiled(f"--pipeline=split-k{{factor={factor}}}", text=MATMUL)
+        assert code == 1
+        assert not out
+        assert "K has at least one part" in err
+
     @pytest.mark.parametrize("text", [MATMUL, SCALARS])
     @pytest.mark.parametrize("name", DEFAULT_PIPELINE)
     def test_one_comes_late(self, name: str, text: str) -> None:
