@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import scf
-from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from pyptoc.dialects.expr import Expr, minimum
 from pyptoc.dialects.expr_core import Call
@@ -26,6 +26,7 @@ from pyptoc.dialects.npu import GatherOp, LoadOp, ScatterOp, StoreOp, TasksOp
 from pyptoc.dialects.npu_attrs import AccessMode
 from pyptoc.dialects.subscripts import Mixed
 from pyptoc.passes.shapes import Dims, Shapes
+from pyptoc.passes.structured import defined_in
 from pyptoc.passes.typed import values_in
 
 Range = tuple[Expr, Expr]
@@ -201,21 +202,7 @@ def mentions_inner(given: Range, tasks: TasksOp) -> bool:
     """Whether a symbol is defined inside the body (and is no grid index)."""
     grid = set(tasks.grid_args)
     return any(
-        value not in grid and is_inside(value, tasks)
+        value not in grid and defined_in(value, tasks)
         for expr in given
         for value in values_in(expr)
     )
-
-
-def is_inside(value: SSAValue, tasks: TasksOp) -> bool:
-    """Whether `value` is defined in the body of `tasks`."""
-    block = value.block if isinstance(value, BlockArgument) else None
-    if block is None:
-        owner = value.owner
-        block = owner.parent if isinstance(owner, Operation) else owner
-    while block is not None:
-        parent = block.parent_op()
-        if parent is tasks:
-            return True
-        block = None if parent is None else parent.parent
-    return False

@@ -32,9 +32,8 @@ from pyptoc.dialects.pypto.scalars import DimOp, IndexOp
 from pyptoc.dialects.pypto.shape import AssembleOp, TransposeOp, ViewOp
 from pyptoc.passes.base import PyptocPass
 from pyptoc.passes.groups import Group, groups_in
-from pyptoc.passes.ownership import defined_in
 from pyptoc.passes.shapes import Shapes, static_bound
-from pyptoc.passes.structured import LEAVES, iteration_dims
+from pyptoc.passes.structured import LEAVES, defined_in, is_constant, iteration_dims
 from pyptoc.passes.typed import values_in
 from pyptoc.passes.windows import window_of
 
@@ -183,11 +182,6 @@ def is_made_inside(
 def is_offset(value: SSAValue, op: Operation) -> bool:
     """Whether `value` only says where an assemble goes."""
     return isinstance(op, AssembleOp) and value in op.offsets
-
-
-def is_constant(value: SSAValue) -> bool:
-    """Whether `value` is an `arith.constant`."""
-    return isinstance(value.owner, arith.ConstantOp)
 
 
 def mentions(expr: Expr, loop: scf.ForOp) -> bool:

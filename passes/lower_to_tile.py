@@ -28,14 +28,13 @@ from pyptoc.dialects.context import PyptocContext
 from pyptoc.dialects.diagnostics import error
 from pyptoc.dialects.npu import KernelOp, LaunchOp, TasksOp
 from pyptoc.dialects.npu_attrs import Unit
-from pyptoc.passes.accesses import is_inside
 from pyptoc.passes.base import PyptocPass
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.cleanup import erase_dead
 from pyptoc.passes.lower_cube import CubeBody
 from pyptoc.passes.lower_vector import VectorBody
-from pyptoc.passes.structured import enclosing
-from pyptoc.passes.task_form import is_constant, replace_op
+from pyptoc.passes.structured import defined_in, enclosing, is_constant
+from pyptoc.passes.task_form import replace_op
 
 
 @dataclass(frozen=True)
@@ -130,7 +129,7 @@ def sink_constants(tasks: TasksOp) -> None:
     copies: dict[SSAValue, SSAValue] = {}
     for op in list(tasks.body.walk()):
         for index, operand in enumerate(op.operands):
-            if is_constant(operand) and not is_inside(operand, tasks):
+            if is_constant(operand) and not defined_in(operand, tasks):
                 if operand not in copies:
                     owner = operand.owner
                     copies[operand] = build.value(owner.clone())  # pyright: ignore

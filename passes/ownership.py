@@ -33,6 +33,7 @@ from pyptoc.dialects.pypto.shape import (
     ViewOp,
 )
 from pyptoc.passes.builder import Builder
+from pyptoc.passes.structured import defined_in
 
 
 @dataclass
@@ -171,18 +172,6 @@ def attribute_name(
         return None
     name = attributes.data[index].data.get("pypto.name")
     return name.data if isinstance(name, StringAttr) else None
-
-
-def defined_in(value: SSAValue, op: Operation) -> bool:
-    """Whether `value` is defined inside a region of `op`."""
-    owner = value.owner
-    block = owner if isinstance(owner, Block) else owner.parent
-    while block is not None:
-        parent = block.parent_op()
-        if parent is op:
-            return True
-        block = None if parent is None else parent.parent
-    return False
 
 
 def branch_ends(op: scf.IfOp) -> list[Operation]:

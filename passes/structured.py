@@ -20,10 +20,11 @@ from dataclasses import dataclass
 from math import inf
 from typing import TypeVar
 
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import (
     TensorType,
 )
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from pyptoc.dialects.pypto.composite import MaskCausalOp
 from pyptoc.dialects.pypto.elementwise import CastOp, ElementwiseOp
@@ -147,6 +148,23 @@ def enclosing(op: Operation, kind: type[Op]) -> Op | None:
     while parent is not None and not isinstance(parent, kind):
         parent = parent.parent_op()
     return parent
+
+
+def defined_in(value: SSAValue, op: Operation) -> bool:
+    """Whether `value` is defined inside a region of `op`."""
+    owner = value.owner
+    block = owner if isinstance(owner, Block) else owner.parent
+    while block is not None:
+        parent = block.parent_op()
+        if parent is op:
+            return True
+        block = None if parent is None else parent.parent
+    return False
+
+
+def is_constant(value: SSAValue) -> bool:
+    """Whether `value` is an `arith.constant`."""
+    return isinstance(value.owner, arith.ConstantOp)
 
 
 def is_one(dims: Dims, axis: int) -> bool:

@@ -22,7 +22,7 @@ from pyptoc.dialects.expr import Expr, minimum
 from pyptoc.dialects.npu import AssembleOp, TasksOp
 from pyptoc.dialects.npu_attrs import MaxAttr, Unit
 from pyptoc.dialects.pypto.scalars import DimOp
-from pyptoc.dialects.pypto.shape import TransposeOp, ViewOp
+from pyptoc.dialects.pypto.shape import EmptyOp, TransposeOp, ViewOp
 from pyptoc.dialects.subscripts import DYNAMIC
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.shapes import DimKey, Dims, Shapes
@@ -220,6 +220,16 @@ def open_tasks(
     for argument in op.out_args:
         argument.name_hint = "out"
     return TasksFrame(op, BodyBuilder(build.at_end(block), shapes, roots))
+
+
+def empty_like(
+    value: SSAValue, build: Builder, shapes: Shapes, roots: Roots
+) -> SSAValue:
+    """A fresh destination of the sizes and type of `value`."""
+    dims = shapes.dims(value)
+    sizes = [build.index_or_int(roots.concrete(dim)) for dim in dims]
+    empty = EmptyOp.make(sizes, result_type=value.type)
+    return build.value(empty, value.name_hint)
 
 
 def offsets_at(extents: Sequence[Extent], base: Dims) -> list[Expr]:

@@ -11,14 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects import arith
 from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Operation, SSAValue
 
 from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.npu import TasksOp
 from pyptoc.dialects.npu_attrs import Access, Selector
-from pyptoc.passes.accesses import BoxAccess, is_inside
+from pyptoc.passes.accesses import BoxAccess
+from pyptoc.passes.structured import defined_in, is_constant
 from pyptoc.passes.task_builder import Roots
 from pyptoc.passes.typed import values_in
 
@@ -28,14 +28,9 @@ def captures(tasks: TasksOp) -> list[SSAValue]:
     found: dict[SSAValue, None] = {}
     for op in tasks.body.walk():
         for operand in op.operands:
-            if not is_inside(operand, tasks) and not is_constant(operand):
+            if not defined_in(operand, tasks) and not is_constant(operand):
                 found[operand] = None
     return list(found)
-
-
-def is_constant(value: SSAValue) -> bool:
-    """Whether `value` is an `arith.constant`."""
-    return isinstance(value.owner, arith.ConstantOp)
 
 
 def declare(

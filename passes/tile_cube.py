@@ -34,7 +34,7 @@ from pyptoc.dialects.npu_attrs import Unit
 from pyptoc.dialects.pypto.attrs import CubeTileAttr
 from pyptoc.dialects.pypto.elementwise import CastOp
 from pyptoc.dialects.pypto.matmul import MatmulOp, MmaOp, ScaledMmOp
-from pyptoc.dialects.pypto.shape import AssembleOp, EmptyOp, FullOp, ReshapeOp
+from pyptoc.dialects.pypto.shape import AssembleOp, FullOp, ReshapeOp
 from pyptoc.dialects.subscripts import DYNAMIC
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.cube_tiles import MX_BLOCK, CubeTile
@@ -53,6 +53,7 @@ from pyptoc.passes.task_builder import (
     TasksFrame,
     bounded_type,
     cut,
+    empty_like,
     offsets_at,
     open_tasks,
 )
@@ -123,10 +124,7 @@ class CubeTiler:
         if isinstance(stored, AssembleOp):
             return self.nest.initial(stored.dest)
         result = self.op.results[0]
-        dims = self.shapes.dims(result)
-        sizes = [self.build.index_or_int(self.roots.concrete(dim)) for dim in dims]
-        empty = EmptyOp.make(sizes, result_type=result.type)
-        return self.build.value(empty, result.name_hint)
+        return empty_like(result, self.build, self.shapes, self.roots)
 
     def _scales(self) -> list[SSAValue]:
         if not isinstance(self.op, ScaledMmOp):

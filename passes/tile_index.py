@@ -41,7 +41,7 @@ from pyptoc.dialects.npu_indexing import TopkOp as MergeOp
 from pyptoc.dialects.pypto import indexing
 from pyptoc.dialects.pypto.attrs import VecTileAttr
 from pyptoc.dialects.pypto.elementwise import LtOp, OrOp, WhereOp
-from pyptoc.dialects.pypto.shape import EmptyOp, ExpandOp, FullOp
+from pyptoc.dialects.pypto.shape import ExpandOp, FullOp
 from pyptoc.dialects.subscripts import Mixed
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.groups import Group
@@ -59,6 +59,7 @@ from pyptoc.passes.task_builder import (
     TasksFrame,
     bounded_type,
     cut,
+    empty_like,
     open_tasks,
 )
 from pyptoc.passes.tile_settings import TILE
@@ -121,10 +122,7 @@ class IndexTiler:
     def _initial(self, result: SSAValue) -> SSAValue:
         if isinstance(self.op, SCATTERS):
             return self.op.dest
-        dims = self.shapes.dims(result)
-        sizes = [self.build.index_or_int(self.roots.concrete(dim)) for dim in dims]
-        empty = EmptyOp.make(sizes, result_type=result.type)
-        return self.build.value(empty, result.name_hint)
+        return empty_like(result, self.build, self.shapes, self.roots)
 
 
 @dataclass

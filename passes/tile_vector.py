@@ -54,7 +54,6 @@ from pyptoc.dialects.pypto.reduce import CumsumOp, SumOp
 from pyptoc.dialects.pypto.shape import (
     ArangeOp,
     AssembleOp,
-    EmptyOp,
     ExpandOp,
     FullOp,
 )
@@ -80,6 +79,7 @@ from pyptoc.passes.task_builder import (
     TasksFrame,
     bounded_type,
     cut,
+    empty_like,
     offsets_at,
     open_tasks,
 )
@@ -167,10 +167,7 @@ class VectorTiler:
     def _initial(self, output: SSAValue) -> SSAValue:
         if isinstance(output, OpResult) and isinstance(output.op, AssembleOp):
             return self.nest.initial(output.op.dest)
-        dims = self.shapes.dims(output)
-        sizes = [self.build.index_or_int(self.roots.concrete(dim)) for dim in dims]
-        empty = EmptyOp.make(sizes, result_type=output.type)
-        return self.build.value(empty, output.name_hint)
+        return empty_like(output, self.build, self.shapes, self.roots)
 
 
 @dataclass
