@@ -22,7 +22,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.pypto.shape import AssembleOp
 from pyptoc.passes.shapes import Dims, Shapes
-from pyptoc.passes.structured import is_one, is_reduction, iteration_dims
+from pyptoc.passes.structured import is_one, is_reduction, is_scan, iteration_dims
 
 GROUP = "npu.group"
 UNIT = "npu.unit"
@@ -127,4 +127,4 @@ def domain_of(ops: Sequence[Operation], shapes: Shapes) -> Domain | None:
 
 def has_scan(ops: Sequence[Operation]) -> bool:
     """Whether an op orders the elements of a row."""
-    return any(op.name == "pypto.cumsum" for op in ops)
+    return any(map(is_scan, ops))

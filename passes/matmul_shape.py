@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.pypto.matmul import MatmulOp, ScaledMmOp
-from pyptoc.passes.shapes import Dims, Shapes, broadcast
+from pyptoc.passes.shapes import Dims, Shapes
 
 
 @dataclass(frozen=True)
@@ -26,8 +26,5 @@ class MatmulShape:
 
 def matmul_shape(op: MatmulOp | ScaledMmOp, shapes: Shapes) -> MatmulShape:
     """The sizes of `op`; a static K on either side wins over a dynamic one."""
-    left, right = shapes.dims(op.lhs), shapes.dims(op.rhs)
-    m, k = left[-2:] if op.a_trans is None else (left[-1], left[-2])
-    other, n = right[-2:] if op.b_trans is None else (right[-1], right[-2])
-    batch = broadcast([left[:-2], right[:-2]])
-    return MatmulShape(batch, m, n, k if k.is_const else other)
+    *batch, m, n, k = shapes.axes(op.structure())
+    return MatmulShape(tuple(batch), m, n, k)

@@ -35,16 +35,12 @@ from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.expr_core import Call
 from pyptoc.dialects.npu import AllocOp, LoadOp, TasksOp
 from pyptoc.dialects.npu import ReshapeOp as MemoryReshapeOp
-from pyptoc.dialects.pypto.base import LiteralOp
-from pyptoc.dialects.pypto.composite import MaskCausalOp, SoftmaxOp
-from pyptoc.dialects.pypto.elementwise import CastOp
-from pyptoc.dialects.pypto.matmul import MatmulOp, MmaOp, ScaledMmOp
-from pyptoc.dialects.pypto.reduce import REDUCTION_OPS, CumsumOp, ReductionOp
+from pyptoc.dialects.pypto.composite import SoftmaxOp
+from pyptoc.dialects.pypto.matmul import MmaOp
 from pyptoc.dialects.pypto.scalars import DimOp, IndexOp
 from pyptoc.dialects.pypto.shape import (
     ArangeOp,
     AssembleOp,
-    CloneOp,
     ConcatOp,
     EmptyOp,
     ExpandOp,
@@ -53,11 +49,13 @@ from pyptoc.dialects.pypto.shape import (
     TransposeOp,
     ViewOp,
 )
+from pyptoc.dialects.pypto.structure import WHOLE, Structure, Structured
 from pyptoc.dialects.subscripts import ints
 from pyptoc.passes import index_shapes
 from pyptoc.passes.typed import shape_of
 
 Dims = tuple[Expr, ...]
+ONE = Expr.const(1)
 Shaped = TensorType[Attribute] | MemRefType[Attribute]
 
 
@@ -172,12 +170,34 @@ class Shapes:
         )
 
     def _from_operands(self, op: Operation, value: SSAValue) -> Dims:
-        """Elementwise ops broadcast; of others, a dimension is a root of its own."""
-        if isinstance(op, _ELEMENTWISE):
-            shaped = [operand for operand in op.operands if is_shaped(operand)]
-            return broadcast([self.dims(operand) for operand in shaped])
+        """Of a structured op, the sizes of its axes; else each is a root of its own."""
+        if isinstance(op, Structured):
+            structure = op.structure()
+            space = self.axes(structure)
+            written = next(a for a in structure.writes if a.value is value)
+            return tuple(ONE if axis is None else space[axis] for axis in written.axes)
         rank = len(value.type.get_shape())  # pyright: ignore
         return tuple(Expr.sym(DimKey(value, axis)) for axis in range(rank))
+
+    def axes(self, structure: Structure) -> Dims:
+        """
+        The sizes of an op's axes; of equal ones, a static one is preferred.
+
+        What no operand lies along is as long as the result.
+        """
+        sizes: list[Expr | None] = [None] * structure.rank
+        for access in (*structure.reads, *structure.writes):
+            if all(size is not None and size.is_const for size in sizes):
+                break
+            if access in structure.writes and None not in sizes:
+                break
+            for axis, size in zip(access.axes, self.dims(access.value), strict=True):
+                if axis is None or axis == WHOLE:
+                    continue
+                known = sizes[axis]
+                if known is None or (size.is_const and not known.is_const):
+                    sizes[axis] = size
+        return tuple(ONE if size is None else size for size in sizes)
 
 
 def static_bound(expr: Expr) -> int | None:
@@ -273,18 +293,8 @@ def _destination(shapes: Shapes, op: AssembleOp) -> Dims:
     return shapes.dims(op.dest)
 
 
-def _reduced(shapes: Shapes, op: ReductionOp) -> Dims:
-    dims = list(shapes.dims(op.source))
-    axis = op.axis.value.data % len(dims)
-    dims[axis : axis + 1] = [Expr.const(1)] if op.keepdim is not None else []
-    return tuple(dims)
-
-
-def _contracted(shapes: Shapes, op: MatmulOp | ScaledMmOp) -> Dims:
-    left, right = shapes.dims(op.lhs), shapes.dims(op.rhs)
-    m = left[-2] if op.a_trans is None else left[-1]
-    n = right[-1] if op.b_trans is None else right[-2]
-    return (*broadcast([left[:-2], right[:-2]]), m, n)
+def _kept(shapes: Shapes, op: SoftmaxOp) -> Dims:
+    return shapes.dims(op.source)
 
 
 def _accumulated(shapes: Shapes, op: MmaOp) -> Dims:
@@ -313,9 +323,6 @@ def _joined(shapes: Shapes, op: ConcatOp) -> Dims:
     return (*first[:axis], total, *first[axis + 1 :])
 
 
-_ELEMENTWISE = (LiteralOp, CastOp, CloneOp, CumsumOp, MaskCausalOp, SoftmaxOp)
-"""Ops whose result has the broadcast shape of their operands."""
-
 _RULES: dict[type[Operation], Callable[[Shapes, Operation], Dims]] = {
     ViewOp: _subscripted,
     LoadOp: _subscripted,
@@ -326,12 +333,10 @@ _RULES: dict[type[Operation], Callable[[Shapes, Operation], Dims]] = {
     ReshapeOp: _reshaped,
     MemoryReshapeOp: _reshaped,
     AssembleOp: _destination,
-    MatmulOp: _contracted,
-    ScaledMmOp: _contracted,
     MmaOp: _accumulated,
     TransposeOp: _transposed,
     ConcatOp: _joined,
     ExpandOp: _expanded,
-    **dict.fromkeys(REDUCTION_OPS, _reduced),
+    SoftmaxOp: _kept,
     **index_shapes.RULES,
 }  # pyright: ignore

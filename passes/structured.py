@@ -1,92 +1,31 @@
 """
-Which unit runs an op, over which iteration space, and how partial results combine.
+Which unit runs an op, and over which iteration space: `dialects/pypto/structure.py`
+with the sizes that `shapes.py` knows.
 
-One view of every op that tasks are made of, so that partition, infer-tiles and tile
-need no code for single ops:
-
-* *elementwise*: each result element depends on one element of each operand
-  (right-aligned broadcast of sizes of 1);
-* *row reduction*: the last axis is folded by a monoid, its size becomes 1;
-* *row scan*: the last axis is ordered, its size stays;
-* *assemble*: the identity into a larger tensor, at offsets;
-* *contraction*: matmul and its kin, on the cube unit;
-* *indexing*: places come from data (`index_shapes.py`); a task of its own, on vector
-  cores.
+Partition, infer-tiles and tile need no code for single ops. A vector task works on
+rows: of the axes of an op only the last one may be folded or ordered, and the result
+keeps it, with size 1 if it is folded. `decompose` brings ops into this form.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from math import inf
 from typing import TypeVar
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import (
-    TensorType,
-)
+from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from pyptoc.dialects.pypto.composite import MaskCausalOp
-from pyptoc.dialects.pypto.elementwise import CastOp, ElementwiseOp
 from pyptoc.dialects.pypto.indexing import TopkOp
-from pyptoc.dialects.pypto.matmul import MatmulOp, ScaledMmOp
-from pyptoc.dialects.pypto.reduce import (
-    AmaxOp,
-    AminOp,
-    CumsumOp,
-    ProdOp,
-    ReductionOp,
-    SumOp,
-)
-from pyptoc.dialects.pypto.shape import (
-    ArangeOp,
-    AssembleOp,
-    CloneOp,
-    ExpandOp,
-    FullOp,
-)
+from pyptoc.dialects.pypto.shape import ArangeOp, FullOp
+from pyptoc.dialects.pypto.structure import Kind, Monoid, Runs, Structure, Structured
 from pyptoc.passes.index_shapes import INDEXING
 from pyptoc.passes.shapes import Dims, Shapes
 from pyptoc.passes.typed import constant, tensor_type
 
 Op = TypeVar("Op", bound=Operation)
 
-
-@dataclass(frozen=True)
-class Monoid:
-    """How partial results of a reduction combine, and what an empty one is."""
-
-    combine: str
-    identity: float
-
-
-MONOIDS: dict[type[Operation], Monoid] = {
-    SumOp: Monoid("add", 0),
-    AmaxOp: Monoid("maximum", -inf),
-    AminOp: Monoid("minimum", inf),
-    ProdOp: Monoid("mul", 1),
-}
-"""The reductions that can be cut: partial results combine by an elementwise op."""
-
-CONTRACTIONS = (MatmulOp, ScaledMmOp)
-"""The ops of the cube unit."""
-
 LEAVES = (FullOp, ArangeOp)
 """Ops of no tensor operand: every task that reads one makes its own tile of it."""
-
-VECTOR = (
-    ArangeOp,
-    ElementwiseOp,
-    CastOp,
-    CloneOp,
-    ExpandOp,
-    FullOp,
-    MaskCausalOp,
-    AssembleOp,
-    CumsumOp,
-    *MONOIDS,
-)
-"""The ops of the vector unit."""
 
 
 def identity(monoid: Monoid, element: Attribute) -> Attribute:
@@ -94,35 +33,67 @@ def identity(monoid: Monoid, element: Attribute) -> Attribute:
     return constant(monoid.identity, element)
 
 
+def structure_of(op: Operation) -> Structure:
+    """The structure of an op that has one."""
+    assert isinstance(op, Structured)
+    return op.structure()
+
+
 def unit_of(op: Operation) -> str | None:
     """`cube`, `vector`, or `index` for indexing; None for what no task computes."""
-    if isinstance(op, CONTRACTIONS):
-        return "cube"
-    if isinstance(op, ReductionOp | CumsumOp) and not is_last_axis(op):
-        return None
-    if isinstance(op, VECTOR):
-        return "vector"
     if isinstance(op, INDEXING):
-        return "index" if not isinstance(op, TopkOp) or is_last_topk(op) else None
-    return None
+        return "index" if not isinstance(op, TopkOp) or is_last_axis(op) else None
+    if not isinstance(op, Structured):
+        return None
+    structure = op.structure()
+    if structure.runs is Runs.VECTOR and not by_rows(structure):
+        return None
+    return structure.runs.value
 
 
-def is_last_topk(op: TopkOp) -> bool:
-    """Whether the greatest elements are sought along the last axis."""
-    rank = tensor_rank(op.source)
-    return op.axis.value.data % max(rank, 1) == rank - 1
+def is_last_axis(op: TopkOp) -> bool:
+    return op.axis.value.data % tensor_rank(op.source) == tensor_rank(op.source) - 1
 
 
-def is_last_axis(op: ReductionOp | CumsumOp) -> bool:
-    """Whether a reduction or scan runs along the last axis and keeps its place."""
-    rank = tensor_rank(op.source)
-    last = op.axis.value.data % max(rank, 1) == rank - 1
-    return last and (isinstance(op, CumsumOp) or op.keepdim is not None)
+def by_rows(structure: Structure) -> bool:
+    """Whether only the last axis is folded or ordered, and the result keeps it."""
+    if structure.has(Kind.FOLDED) and structure.monoid is None:
+        return False
+    outer = structure.kinds[:-1]
+    keeps = all(len(access.axes) >= structure.rank for access in structure.writes)
+    return keeps and all(kind is Kind.INDEPENDENT for kind in outer)
 
 
 def is_reduction(op: Operation) -> bool:
-    """Whether `op` folds its last axis."""
-    return type(op) in MONOIDS
+    """Whether `op` folds rows on the vector unit."""
+    return fold_of(op) is not None
+
+
+def fold_of(op: Operation) -> Monoid | None:
+    """How `op` folds rows on the vector unit; None if it does not."""
+    structure = structure_of(op)
+    folds = structure.runs is Runs.VECTOR and structure.has(Kind.FOLDED)
+    return structure.monoid if folds else None
+
+
+def is_scan(op: Operation) -> bool:
+    """Whether `op` orders the elements of a row."""
+    structure = structure_of(op)
+    return structure.runs is Runs.VECTOR and structure.has(Kind.ORDERED)
+
+
+def iteration_dims(op: Operation, shapes: Shapes) -> Dims:
+    """The sizes of the axes of an op."""
+    if isinstance(op, INDEXING):
+        return shapes.dims(op.results[0])
+    return shapes.axes(structure_of(op))
+
+
+def tensor_operands(op: Operation) -> list[SSAValue]:
+    """The tensors an op reads boxes of (not an assemble's destination)."""
+    if isinstance(op, INDEXING):
+        return [v for v in op.operands if isinstance(v.type, TensorType)]
+    return [access.value for access in structure_of(op).reads]
 
 
 def tensor_rank(value: SSAValue) -> int:
@@ -133,13 +104,6 @@ def tensor_rank(value: SSAValue) -> int:
 def element_type(value: SSAValue) -> Attribute:
     """The element type of a tensor value."""
     return tensor_type(value).element_type
-
-
-def iteration_dims(op: Operation, shapes: Shapes) -> Dims:
-    """The sizes of the space that a vector op visits: one result or source element."""
-    if is_reduction(op) or isinstance(op, AssembleOp | CumsumOp):
-        return shapes.dims(op.operands[0])
-    return shapes.dims(op.results[0])
 
 
 def enclosing(op: Operation, kind: type[Op]) -> Op | None:
@@ -170,9 +134,3 @@ def is_constant(value: SSAValue) -> bool:
 def is_one(dims: Dims, axis: int) -> bool:
     """Whether a dimension is the static size 1."""
     return dims[axis].is_const and dims[axis].value == 1
-
-
-def tensor_operands(op: Operation) -> list[SSAValue]:
-    """The tensors an op reads element by element (not an assemble's destination)."""
-    operands = op.operands[:1] if isinstance(op, AssembleOp) else op.operands
-    return [value for value in operands if isinstance(value.type, TensorType)]

@@ -23,6 +23,7 @@ from pyptoc.dialects.npu import AssembleOp, TasksOp
 from pyptoc.dialects.npu_attrs import MaxAttr, Unit
 from pyptoc.dialects.pypto.scalars import DimOp
 from pyptoc.dialects.pypto.shape import EmptyOp, TransposeOp, ViewOp
+from pyptoc.dialects.pypto.structure import WHOLE, Access
 from pyptoc.dialects.subscripts import DYNAMIC
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.shapes import DimKey, Dims, Shapes
@@ -62,6 +63,16 @@ def cut(lo: Expr, step: int, total: Expr, *, clamp: bool = False) -> Extent:
     divides = total.is_const and total.value > 0 and total.value % step == 0
     size = Expr.const(step) if divides else minimum(step, rest)
     return Extent(lo, size, step)
+
+
+def box_of(
+    access: Access, places: Sequence[Extent], whole: Extent = ONE
+) -> list[Extent]:
+    """The box of a tensor that a box of the iteration space touches."""
+    return [
+        ONE if axis is None else whole if axis == WHOLE else places[axis]
+        for axis in access.axes
+    ]
 
 
 def bounded_type(

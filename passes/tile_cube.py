@@ -43,15 +43,15 @@ from pyptoc.passes.infer_tiles import contraction_of
 from pyptoc.passes.matmul_shape import MatmulShape, matmul_shape
 from pyptoc.passes.nests import Nest
 from pyptoc.passes.shapes import Dims, Shapes
-from pyptoc.passes.structured import element_type, is_one
+from pyptoc.passes.structured import element_type
 from pyptoc.passes.task_builder import (
-    ONE,
     ZERO,
     BodyBuilder,
     Extent,
     Roots,
     TasksFrame,
     bounded_type,
+    box_of,
     cut,
     empty_like,
     offsets_at,
@@ -167,7 +167,7 @@ class CubeTiler:
         batch = [
             Extent(i, Expr.const(1), 1) for i in frame.grid[len(self.nest.loops) : -2]
         ]
-        result = self._accumulate(body, batch, m0, n0, scales)
+        result = self._accumulate(body, [*batch, m0, n0], scales)
         offsets = offsets_at([*batch, m0, n0], base)
         body.assemble(result, frame.outs[0], offsets)
         for nested in loops:
@@ -183,14 +183,11 @@ class CubeTiler:
         return inner, Extent(outer.lo + within.lo, within.size, within.bound)
 
     def _accumulate(
-        self,
-        body: BodyBuilder,
-        batch: list[Extent],
-        m: Extent,
-        n: Extent,
-        scales: list[Window],
+        self, body: BodyBuilder, places: list[Extent], scales: list[Window]
     ) -> SSAValue:
+        """The loop over K for one output tile, at `places` along the other axes."""
         accumulator = contraction_of(self.op, self.shapes).accumulator
+        m, n = places[-2:]
         type_ = bounded_type([m, n], accumulator)
         zero = constant(0, accumulator)
         sizes = [body.index(m.size), body.index(n.size)]
@@ -198,8 +195,7 @@ class CubeTiler:
         loop, inner = body.loop(ZERO, self.shape.k, self.tile.k1, [initial], name="k")
         carried = loop.body.block.args[1]
         k = cut(Expr.sym(loop.body.block.args[0]), self.tile.k1, self.shape.k)
-        operands = self._operand_tiles(inner, batch, m, n, k)
-        operands += self._scale_tiles(inner, batch, m, n, k, scales)
+        operands = self._operand_tiles(inner, [*places, k], scales)
         inner.build.yield_(inner.build.value(self._mma(carried, operands)))
         result: SSAValue = loop.results[0]
         wanted = element_type(self.op.results[0])
@@ -216,56 +212,21 @@ class CubeTiler:
         return MmaOp.make(carried, *operands, result_type=carried.type, **flags)
 
     def _operand_tiles(
-        self, body: BodyBuilder, batch: list[Extent], m: Extent, n: Extent, k: Extent
+        self, body: BodyBuilder, places: list[Extent], scales: list[Window]
     ) -> list[SSAValue]:
-        left = [k, m] if self.op.a_trans is not None else [m, k]
-        right = [n, k] if self.op.b_trans is not None else [k, n]
-        return [
-            body.tile(value, self._with_batch(self.shapes.dims(value), batch, box))
-            for value, box in ((self.op.lhs, left), (self.op.rhs, right))
-        ]
-
-    def _scale_tiles(
-        self,
-        body: BodyBuilder,
-        batch: list[Extent],
-        m: Extent,
-        n: Extent,
-        k: Extent,
-        scales: list[Window],
-    ) -> list[SSAValue]:
-        if not isinstance(self.op, ScaledMmOp):
-            return []
+        """The tiles of both matrices and of their scales."""
+        k = places[-1]
         blocks = Extent(
             k.lo.floordiv(MX_BLOCK),
             k.size.ceildiv(MX_BLOCK),
             -(-k.bound // MX_BLOCK),
         )
-        left = [m, doubled(blocks)]
-        if self.op.scales_a_trans is not None:
-            left = [blocks, doubled(m)]
-        right = [blocks, doubled(n)]
-        if self.op.scales_b_trans is not None:
-            right = [n, doubled(blocks)]
-        lead = (
-            self.shapes.dims(self.op.scale_lhs)[:-3],
-            self.shapes.dims(self.op.scale_rhs)[:-3],
-        )
-        return [
-            body.tile_of(window, self._with_batch((*dims, ZERO, ZERO), batch, box))
-            for window, dims, box in zip(scales, lead, (left, right), strict=True)
-        ]
-
-    def _with_batch(
-        self, dims: Dims, batch: list[Extent], box: list[Extent]
-    ) -> list[Extent]:
-        """A box of the matrix, at this task's place in the operand's batch."""
-        count = len(dims) - 2
-        places = batch[len(batch) - count :] if count else []
-        lead = [
-            ONE if is_one(dims, axis) else place for axis, place in enumerate(places)
-        ]
-        return [*lead, *box]
+        left, right, *scaled = self.op.structure().reads
+        tiles = [body.tile(a.value, box_of(a, places)) for a in (left, right)]
+        for window, access in zip(scales, scaled, strict=True):
+            *box, last, _ = box_of(access, places, whole=blocks)
+            tiles.append(body.tile_of(window, [*box, doubled(last)]))
+        return tiles
 
 
 def doubled(extent: Extent) -> Extent:

@@ -57,14 +57,15 @@ from pyptoc.dialects.pypto.shape import (
     ExpandOp,
     FullOp,
 )
+from pyptoc.dialects.pypto.structure import SUM
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.groups import GROUP, UNIT, Domain, Group, domain_of
 from pyptoc.passes.nests import Nest
 from pyptoc.passes.shapes import Shapes
 from pyptoc.passes.structured import (
     LEAVES,
-    MONOIDS,
     element_type,
+    fold_of,
     identity,
     is_one,
     is_reduction,
@@ -281,10 +282,11 @@ class TaskBody:
 
     def _reduce(self, op: Operation, top: Scope) -> SSAValue:
         """Fold a long row: a loop over column tiles that carries the partial result."""
-        monoid = MONOIDS[type(op)]
+        monoid = fold_of(op)
+        assert monoid is not None
         source = op.operands[0]
         element = element_type(op.results[0])
-        wide = isinstance(op, SumOp) and isinstance(element, AnyFloat)
+        wide = monoid is SUM and isinstance(element, AnyFloat)
         partial = f32 if wide else element
         type_ = bounded_type(top.extents(op.results[0])[-2:], partial)
         initial = top.full(identity(monoid, partial), type_)
@@ -414,7 +416,7 @@ class Scope:
         """The sum before the first column tile of a row."""
         element = element_type(op.result)
         type_ = bounded_type(self.extents(op.result)[-2:], element)
-        return self.full(identity(MONOIDS[SumOp], element), type_)
+        return self.full(identity(SUM, element), type_)
 
     def _scan(self, op: CumsumOp, before: SSAValue) -> None:
         """Running sums in one column tile of a row, on top of the sum `before`."""

@@ -32,6 +32,7 @@ from pyptoc.dialects.pypto import infer_composite as inference
 from pyptoc.dialects.pypto.base import PyptoOp
 from pyptoc.dialects.pypto.call import Call
 from pyptoc.dialects.pypto.properties import Int, Real, Type
+from pyptoc.dialects.pypto.structure import Structure, Structured, pointwise
 from pyptoc.dialects.pypto.syntax import Clause, Operands, Values
 
 SCALE_RULES = ("127/amax", "amax/127")
@@ -94,7 +95,7 @@ class OnlineSoftmaxOp(PyptoOp):
 
 
 @irdl_op_definition
-class MaskCausalOp(PyptoOp):
+class MaskCausalOp(PyptoOp, Structured):
     """s[.., i, c], but -inf where c > i + offset.
 
     Example:
@@ -113,6 +114,10 @@ class MaskCausalOp(PyptoOp):
     def infer(cls, call: Call) -> Sequence[Attribute]:
         offset = call.type("offset")
         return [inference.mask_causal(call.site, call.type("source"), offset)]
+
+    def structure(self) -> Structure:
+        """One point for each element."""
+        return pointwise(self.operands, self.results)
 
 
 # -- norms --------------------------------------------------------------------

@@ -42,6 +42,7 @@ from pyptoc.dialects.pypto.infer_elementwise import (
     where,
 )
 from pyptoc.dialects.pypto.properties import Type, Word
+from pyptoc.dialects.pypto.structure import Structure, Structured, pointwise
 from pyptoc.dialects.pypto.syntax import Clause, Operands, Values
 from pyptoc.dialects.pypto.unary import UNARY_OPS, ElementwiseOp
 
@@ -323,7 +324,7 @@ class WhereOp(ElementwiseOp):
 
 
 @irdl_op_definition
-class CastOp(PyptoOp):
+class CastOp(PyptoOp, Structured):
     """Converts the element type, rounding once.
 
     The default mode is trunc to an integer and rint to a float. Casts to integers and
@@ -352,6 +353,10 @@ class CastOp(PyptoOp):
     def infer(cls, call: Call) -> Sequence[Attribute]:
         mode = call.text("mode") or "none"
         return [cast(call.site, call.type("source"), call.properties["target"], mode)]
+
+    def structure(self) -> Structure:
+        """One point for each element."""
+        return pointwise(self.operands, self.results)
 
 
 BINARY_OPS: dict[str, type[BinaryOp]] = {

@@ -25,8 +25,17 @@ from xdsl.traits import Pure
 
 from pyptoc.dialects.pypto import infer_matmul as inference
 from pyptoc.dialects.pypto.base import PyptoOp
+from pyptoc.dialects.pypto.brackets import shape_of
 from pyptoc.dialects.pypto.call import Call
 from pyptoc.dialects.pypto.properties import Text, Type
+from pyptoc.dialects.pypto.structure import (
+    WHOLE,
+    Access,
+    Structure,
+    Structured,
+    aligned,
+    contraction,
+)
 from pyptoc.dialects.pypto.syntax import Clause, Operands
 
 GROUP_KINDS = ("counts", "ends")
@@ -43,7 +52,7 @@ class ProductOp(PyptoOp, ABC):
 
 
 @irdl_op_definition
-class MatmulOp(ProductOp):
+class MatmulOp(ProductOp, Structured):
     """The matrix product over the last two dimensions; leading ones broadcast.
 
     A right side of rank 2 serves all leading dimensions of the left: no reshape is
@@ -73,6 +82,11 @@ class MatmulOp(ProductOp):
                 call.has("b_trans"),
             )
         ]
+
+    def structure(self) -> Structure:
+        """Axes (batch.., m, n, k)."""
+        turned = (self.a_trans is not None, self.b_trans is not None)
+        return contraction(self.lhs, self.rhs, self.result, turned)
 
 
 @irdl_op_definition
@@ -122,7 +136,7 @@ class MmaOp(PyptoOp):
 
 
 @irdl_op_definition
-class ScaledMmOp(ProductOp):
+class ScaledMmOp(ProductOp, Structured):
     """(a * sa) @ (b * sb) of f8 matrices with one E8M0 scale for 32 elements of K.
 
     Two scales lie side by side for each 64 elements of K: sa is [M, ceil(K/64), 2],
@@ -162,6 +176,19 @@ class ScaledMmOp(ProductOp):
                 inference.MxFlags(*map(call.has, flags)),
             )
         ]
+
+    def structure(self) -> Structure:
+        """Axes (batch.., m, n, k); a scale is for a block of k."""
+        turned = (self.a_trans is not None, self.b_trans is not None)
+        batch = shape_of(self.result.type)[:-2]
+        m, n = len(batch), len(batch) + 1
+        left = (WHOLE, m) if self.scales_a_trans is not None else (m, WHOLE)
+        right = (n, WHOLE) if self.scales_b_trans is not None else (WHOLE, n)
+        scales = [
+            Access(value, (*aligned(shape_of(value.type)[:-3], batch), *matrix, WHOLE))
+            for value, matrix in ((self.scale_lhs, left), (self.scale_rhs, right))
+        ]
+        return contraction(self.lhs, self.rhs, self.result, turned, scales)
 
 
 @irdl_op_definition

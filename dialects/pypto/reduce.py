@@ -32,16 +32,29 @@ from pyptoc.dialects.pypto.infer_elementwise import (
     sum_element,
 )
 from pyptoc.dialects.pypto.properties import Int, Type
+from pyptoc.dialects.pypto.structure import (
+    GREATEST,
+    LEAST,
+    PRODUCT,
+    SUM,
+    Kind,
+    Monoid,
+    Structure,
+    Structured,
+    along,
+)
 from pyptoc.dialects.pypto.syntax import Clause, Operands
 
 
-class ReductionOp(PyptoOp, ABC):
+class ReductionOp(PyptoOp, Structured, ABC):
     """One number for each line along an axis; see the module."""
 
     DOMAIN: ClassVar[Domain] = Domain.NUMBER
     """The element types the op is defined on."""
     ELEMENT: ClassVar[Attribute | None] = None
     """The element type of the result, where it is not that of the operand."""
+    MONOID: ClassVar[Monoid | None] = None
+    """How parts of a line combine; None: only after it is decomposed."""
 
     source = operand_def(TensorType)
     axis = prop_def(IntegerAttr)
@@ -65,6 +78,11 @@ class ReductionOp(PyptoOp, ABC):
             cls.DOMAIN,
             element,
         )
+
+    def structure(self) -> Structure:
+        """A point for each element of the operand, of which an axis is folded."""
+        axis = self.axis.value.data
+        return along(self.source, self.result, axis, Kind.FOLDED, self.MONOID)
 
 
 class AccumulatingOp(ReductionOp, ABC):
@@ -94,6 +112,7 @@ class SumOp(AccumulatingOp):
     """
 
     name = "pypto.sum"
+    MONOID = SUM
 
 
 @irdl_op_definition
@@ -105,6 +124,7 @@ class ProdOp(AccumulatingOp):
     """
 
     name = "pypto.prod"
+    MONOID = PRODUCT
 
 
 @irdl_op_definition
@@ -152,6 +172,7 @@ class AmaxOp(ReductionOp):
     """
 
     name = "pypto.amax"
+    MONOID = GREATEST
 
 
 @irdl_op_definition
@@ -163,6 +184,7 @@ class AminOp(ReductionOp):
     """
 
     name = "pypto.amin"
+    MONOID = LEAST
 
 
 @irdl_op_definition
@@ -190,7 +212,7 @@ class ArgminOp(ReductionOp):
 
 
 @irdl_op_definition
-class CumsumOp(PyptoOp):
+class CumsumOp(PyptoOp, Structured):
     """Running sums along an axis; an integer that overflows is a run-time error.
 
     Example:
@@ -208,6 +230,11 @@ class CumsumOp(PyptoOp):
     @classmethod
     def infer(cls, call: Call) -> Sequence[Attribute]:
         return [cumsum(call.site, call.type("source"), call.int("axis"))]
+
+    def structure(self) -> Structure:
+        """A point for each element, in order along an axis."""
+        axis = self.axis.value.data
+        return along(self.source, self.result, axis, Kind.ORDERED, SUM)
 
 
 REDUCTION_OPS: tuple[type[ReductionOp], ...] = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import cast
 
 from xdsl.dialects.builtin import (
@@ -51,6 +52,7 @@ from pyptoc.dialects.pypto.infer import (
     unknown,
 )
 from pyptoc.dialects.pypto.properties import Int, Ints
+from pyptoc.dialects.pypto.structure import Access, Structure, Structured, pointwise
 from pyptoc.dialects.pypto.syntax import Clause, Literal, Operands, Values
 from pyptoc.dialects.subscripts import (
     DYNAMIC,
@@ -180,7 +182,7 @@ class TransposeOp(PyptoOp):
 
 
 @irdl_op_definition
-class ExpandOp(PyptoOp, Sizes):
+class ExpandOp(PyptoOp, Sizes, Structured):
     """Repeats dimensions of static size 1: `expand %x[4, -1]`; -1 keeps a dimension."""
 
     name = "pypto.expand"
@@ -197,6 +199,10 @@ class ExpandOp(PyptoOp, Sizes):
     def infer(cls, call: Call) -> Sequence[Attribute]:
         source = call.tensor("source")
         return [infer_shape.expand(call.site, source, _sizes(call))]
+
+    def structure(self) -> Structure:
+        """One point for each element."""
+        return pointwise([self.source], self.results)
 
 
 @irdl_op_definition
@@ -219,7 +225,7 @@ class ConcatOp(PyptoOp):
 
 
 @irdl_op_definition
-class CloneOp(PyptoOp):
+class CloneOp(PyptoOp, Structured):
     """A copy with storage of its own: `clone %x`."""
 
     name = "pypto.clone"
@@ -233,6 +239,10 @@ class CloneOp(PyptoOp):
     @classmethod
     def infer(cls, call: Call) -> Sequence[Attribute]:
         return [call.tensor("source")]
+
+    def structure(self) -> Structure:
+        """One point for each element."""
+        return pointwise(self.operands, self.results)
 
 
 class CreatingOp(PyptoOp, Sizes, ABC):
@@ -311,7 +321,7 @@ class EmptyOp(CreatingOp):
 
 
 @irdl_op_definition
-class FullOp(CreatingOp):
+class FullOp(CreatingOp, Structured):
     """A tensor of one value: `full 0.0[%m, 4] : tensor<?x4xf32>`."""
 
     name = "pypto.full"
@@ -339,9 +349,13 @@ class FullOp(CreatingOp):
             call.error("PTO115", f"a value of type {type} in {show(result)}")
         return types
 
+    def structure(self) -> Structure:
+        """One point for each element."""
+        return pointwise([], self.results)
+
 
 @irdl_op_definition
-class ArangeOp(CreatingOp):
+class ArangeOp(CreatingOp, Structured):
     """0, 1, 2, .. along the last dimension: `arange[%n] : tensor<?xi32>`."""
 
     name = "pypto.arange"
@@ -353,6 +367,10 @@ class ArangeOp(CreatingOp):
 
     traits = traits_def(Pure())
     SYNTAX = (SizeList(),)
+
+    def structure(self) -> Structure:
+        """One point for each element."""
+        return pointwise([], self.results)
 
 
 class IntoOp(PyptoOp, Offsets, ABC):
@@ -394,7 +412,7 @@ class IntoOp(PyptoOp, Offsets, ABC):
 
 
 @irdl_op_definition
-class AssembleOp(IntoOp):
+class AssembleOp(IntoOp, Structured):
     """A tensor with a part replaced: `%r = assemble %t into %d[%i, 0]`."""
 
     name = "pypto.assemble"
@@ -411,6 +429,14 @@ class AssembleOp(IntoOp):
     @classmethod
     def infer(cls, call: Call) -> Sequence[Attribute]:
         return [cls.check_into(call)]
+
+    def structure(self) -> Structure:
+        """A point for each element of the source, at an offset in the result."""
+        lead = len(self.mixed_offsets) - len(shape_of(self.source.type))
+        base = pointwise([self.source], [self.source])
+        axes = (*[None] * lead, *range(base.rank))
+        written = Access(self.result, axes, tuple(self.mixed_offsets))
+        return replace(base, writes=(written,))
 
 
 @irdl_op_definition

@@ -14,14 +14,19 @@ from xdsl.traits import Pure
 from pyptoc.dialects.pypto.base import LiteralOp
 from pyptoc.dialects.pypto.call import Call
 from pyptoc.dialects.pypto.infer_elementwise import Domain, elementwise
+from pyptoc.dialects.pypto.structure import Structure, Structured, pointwise
 from pyptoc.dialects.pypto.syntax import Values
 
 
-class ElementwiseOp(LiteralOp, ABC):
+class ElementwiseOp(LiteralOp, Structured, ABC):
     """One result element for each position of the broadcast operands."""
 
     result = result_def(TensorType)
     traits = traits_def(Pure())
+
+    def structure(self) -> Structure:
+        """One point for each element."""
+        return pointwise(self.operands, self.results)
 
 
 class UnaryOp(ElementwiseOp, ABC):

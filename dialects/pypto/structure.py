@@ -1,0 +1,181 @@
+"""
+How an op goes through its iteration space: the facts that every tiler works from.
+
+An op has *axes*, and a tensor it reads or writes lies along some of them:
+
+    pypto.add %x[M, N], %g[1, N]      axes (M, N)      %x (0, 1)   %g (None, 1)
+    pypto.sum %x[M, N] axis -1        axes (M, N)      %x (0, 1)   result (0, None),
+                                      N is folded by `add`
+    pypto.matmul %a[M, K], %b[K, N]   axes (M, N, K)   %a (0, 2)   %b (2, 1)
+                                      result (0, 1), K is folded
+
+An axis of independent points can be cut anywhere; one that is folded can be cut where
+a monoid combines the parts; one that is ordered has to be walked. Passes do not ask
+which op it is: `partition` puts ops with one iteration space together, `shapes` gets
+the sizes of results from those of operands, and the tilers give each tensor the box
+that a box of the iteration space touches.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from math import inf
+
+from xdsl.dialects.builtin import ShapedType
+from xdsl.ir import SSAValue
+
+from pyptoc.dialects.pypto.brackets import shape_of
+from pyptoc.dialects.subscripts import Mixed
+
+
+class Kind(Enum):
+    """What the points along an axis have to do with each other."""
+
+    INDEPENDENT = "independent"
+    FOLDED = "folded"
+    """Their results combine into one, in any order up to rounding."""
+    ORDERED = "ordered"
+    """Each needs those before it."""
+
+
+class Runs(Enum):
+    """What executes an op."""
+
+    VECTOR = "vector"
+    CUBE = "cube"
+    INDEX = "index"
+    """A vector core, in a task of its own: data decide where it reads or writes."""
+
+
+@dataclass(frozen=True)
+class Monoid:
+    """How partial results of a fold combine, and what an empty one is."""
+
+    combine: str
+    """The name of an elementwise op: `add`, `maximum`, ..."""
+    identity: float
+
+
+SUM = Monoid("add", 0)
+PRODUCT = Monoid("mul", 1)
+GREATEST = Monoid("maximum", -inf)
+LEAST = Monoid("minimum", inf)
+
+
+WHOLE = -1
+"""In the place of an axis: any point may touch all of the dimension."""
+
+
+@dataclass(frozen=True)
+class Access:
+    """A tensor in the iteration space."""
+
+    value: SSAValue
+    axes: tuple[int | None, ...]
+    """The axis that each of its dimensions runs along. None: it has one place for all
+    points, the first one or that of `offsets`. WHOLE: data decide, or a block does."""
+    offsets: tuple[Mixed, ...] | None = None
+    """Where the first point lies; None: at the origin."""
+
+
+@dataclass(frozen=True)
+class Structure:
+    """An op as its tilers see it."""
+
+    runs: Runs
+    kinds: tuple[Kind, ...]
+    """Of each axis."""
+    reads: tuple[Access, ...]
+    writes: tuple[Access, ...]
+    monoid: Monoid | None = None
+    """Of the folded axes."""
+
+    @property
+    def rank(self) -> int:
+        """The number of axes."""
+        return len(self.kinds)
+
+    def has(self, kind: Kind) -> bool:
+        """Whether any axis is of a kind."""
+        return kind in self.kinds
+
+
+class Structured:
+    """An op that tasks are made of."""
+
+    @abstractmethod
+    def structure(self) -> Structure:
+        """The op's iteration space, from the types of its operands."""
+
+
+def pointwise(operands: Sequence[SSAValue], results: Sequence[SSAValue]) -> Structure:
+    """A point for each element of the first result, to which operands are aligned."""
+    shape = shape_of(results[0].type)
+    reads = [
+        Access(value, aligned(shape_of(value.type), shape))
+        for value in operands
+        if isinstance(value.type, ShapedType)
+    ]
+    return Structure(
+        Runs.VECTOR,
+        (Kind.INDEPENDENT,) * len(shape),
+        tuple(reads),
+        tuple(Access(value, tuple(range(len(shape)))) for value in results),
+    )
+
+
+def along(
+    source: SSAValue, result: SSAValue, axis: int, kind: Kind, monoid: Monoid | None
+) -> Structure:
+    """
+    A point for each element of `source`, of which one axis is folded or ordered.
+
+    The result has all of the axes, or lacks a folded one, or has it with size 1.
+    """
+    rank, kept = len(shape_of(source.type)), len(shape_of(result.type))
+    axis %= rank
+    axes: list[int | None] = list(range(rank))
+    if kind is Kind.FOLDED:
+        axes[axis : axis + 1] = [None] * (1 + kept - rank)
+    kinds = [Kind.INDEPENDENT] * rank
+    kinds[axis] = kind
+    reads = (Access(source, tuple(range(rank))),)
+    writes = (Access(result, tuple(axes)),)
+    return Structure(Runs.VECTOR, tuple(kinds), reads, writes, monoid)
+
+
+def contraction(
+    lhs: SSAValue,
+    rhs: SSAValue,
+    result: SSAValue,
+    transposed: tuple[bool, bool],
+    scales: Sequence[Access] = (),
+) -> Structure:
+    """
+    A product of matrices: axes (batch.., m, n, k).
+
+    `transposed`: whether the last two dimensions of a side lie the other way round.
+    """
+    shape = shape_of(result.type)
+    batch = shape[:-2]
+    m, n, k = range(len(batch), len(batch) + 3)
+    reads: list[Access] = []
+    sides = ((lhs, (m, k)), (rhs, (k, n)))
+    for (value, matrix), turned in zip(sides, transposed, strict=True):
+        lead = aligned(shape_of(value.type)[:-2], batch)
+        reads.append(Access(value, (*lead, *(matrix[::-1] if turned else matrix))))
+    kinds = (*[Kind.INDEPENDENT] * (len(batch) + 2), Kind.FOLDED)
+    writes = (Access(result, tuple(range(len(shape)))),)
+    return Structure(Runs.CUBE, kinds, (*reads, *scales), writes, SUM)
+
+
+def aligned(shape: Sequence[int], space: Sequence[int]) -> tuple[int | None, ...]:
+    """Right-aligned broadcast: the axes along which a tensor of `shape` lies."""
+    lead = len(space) - len(shape)
+    return tuple(
+        None if size == 1 and space[lead + axis] != 1 else lead + axis
+        for axis, size in enumerate(shape)
+    )
