@@ -26,5 +26,5 @@ class MatmulShape:
 
 def matmul_shape(op: MatmulOp | ScaledMmOp, shapes: Shapes) -> MatmulShape:
     """The sizes of `op`; a static K on either side wins over a dynamic one."""
-    *batch, m, n, k = shapes.axes(op.structure())
+    *batch, m, n, k = shapes.space(op)
     return MatmulShape(tuple(batch), m, n, k)

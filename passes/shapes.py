@@ -77,6 +77,7 @@ class Shapes:
     def __init__(self) -> None:
         self._dims: dict[SSAValue, Dims] = {}
         self._exprs: dict[SSAValue, Expr] = {}
+        self._spaces: dict[Operation, Dims] = {}
         self._bound: set[SSAValue] = set()
 
     def dims(self, value: SSAValue) -> Dims:
@@ -97,7 +98,7 @@ class Shapes:
         """From now on `value` is `expr`; what was derived before is forgotten."""
         bound = {key: e for key, e in self._exprs.items() if key in self._bound}
         self._bound.add(value)
-        self._exprs, self._dims = {**bound, value: expr}, {}
+        self._exprs, self._dims, self._spaces = {**bound, value: expr}, {}, {}
 
     def mixed(self, item: int | SSAValue) -> Expr:
         """A mixed static/dynamic list entry as an expression."""
@@ -173,18 +174,22 @@ class Shapes:
         """Of a structured op, the sizes of its axes; else each is a root of its own."""
         if isinstance(op, Structured):
             structure = op.structure()
-            space = self.axes(structure)
+            space = self._axes(structure)
             written = next(a for a in structure.writes if a.value is value)
             return tuple(ONE if axis is None else space[axis] for axis in written.axes)
         rank = len(value.type.get_shape())  # pyright: ignore
         return tuple(Expr.sym(DimKey(value, axis)) for axis in range(rank))
 
-    def axes(self, structure: Structure) -> Dims:
-        """
-        The sizes of an op's axes; of equal ones, a static one is preferred.
+    def space(self, op: Structured) -> Dims:
+        """The sizes of the axes of an op; of equal ones, a static one is preferred."""
+        assert isinstance(op, Operation)
+        known = self._spaces.get(op)
+        if known is None:
+            known = self._spaces[op] = self._axes(op.structure())
+        return known
 
-        What no operand lies along is as long as the result.
-        """
+    def _axes(self, structure: Structure) -> Dims:
+        """What no operand lies along is as long as the result."""
         sizes: list[Expr | None] = [None] * structure.rank
         for access in (*structure.reads, *structure.writes):
             if all(size is not None and size.is_const for size in sizes):

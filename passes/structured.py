@@ -86,7 +86,8 @@ def iteration_dims(op: Operation, shapes: Shapes) -> Dims:
     """The sizes of the axes of an op."""
     if isinstance(op, INDEXING):
         return shapes.dims(op.results[0])
-    return shapes.axes(structure_of(op))
+    assert isinstance(op, Structured)
+    return shapes.space(op)
 
 
 def tensor_operands(op: Operation) -> list[SSAValue]:
