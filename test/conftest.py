@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+# Before numpy is imported: on small matrices its threads only wait for each other, which
+# makes the tests that run programs several times slower.
+for _library in ("OPENBLAS", "MKL", "OMP"):
+    os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
 
 # For a night: `pytest --hypothesis-profile=long test/passes/test_random_programs.py`.
 settings.register_profile("long", max_examples=5000)

@@ -1,0 +1,258 @@
+"""The golden of mla_prolog_quant and its cases.
+
+    q_a = bf16(x w_dq);  q_norm, q_norm_scale = each row of rms_norm(q_a) in i8
+    q = bf16(q_norm w_uqqr * q_norm_scale * w_scale), 192 elements for each head
+    q_nope = bf16(q[:128] w_uk of the head);  q_rope = rope(q[128:])
+    kv = bf16(x w_dkvkr);  kr = rope(kv[512:])
+    kv8, kscale = each 128 elements of rms_norm(kv[:512]) in i8
+
+The last three go to the row of the caches that `cache_index` names, counted through the
+pages; -1 is a token that leaves nothing there. What no token names stays as it was.
+"""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass
+from functools import lru_cache
+
+import ml_dtypes
+import numpy as np
+from operators.checking import Array, Results, replaced, text_of
+
+BF16 = ml_dtypes.bfloat16
+PAGE = 128
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """The static sizes of the file, or smaller ones."""
+
+    hidden: int = 7168
+    lora: int = 1536
+    heads: int = 128
+
+
+REAL = Sizes()
+SMALL = Sizes(640, 384, 5)
+
+
+@dataclass(frozen=True)
+class Case:
+    """Sizes and data of one run."""
+
+    name: str
+    slots: tuple[int, ...]
+    """The row of the caches for each token."""
+    blocks: int = 1
+    sizes: Sizes = SMALL
+    zero_rows: tuple[int, ...] = ()
+    scale: float = 1.0
+    """The greatest element of x."""
+    long: bool = False
+
+    def __str__(self) -> str:
+        return self.name
+
+
+CASES = (
+    Case("given", (5, 130, -1, 255), blocks=2, sizes=REAL),
+    Case("mixed", (5, 130, -1, 255, 0), blocks=2),
+    Case("one_token", (127,)),
+    Case("no_token", ()),
+    Case("padding_only", (-1, -1)),
+    Case("a_tile_and_one", tuple(range(100, 117))),
+    Case("many_tokens", tuple(range(139, 0, -1)), blocks=2),
+    Case("same_slot", (7, 8, 7, 9, 7)),
+    Case("zero_rows", (3, 1, 2), zero_rows=(0, 2)),
+    Case("large", (3, 1, 2), scale=2.0**60),
+    Case("tiny", (3, 1, 2), scale=2.0**-70),
+    Case("many_tokens_real", tuple(range(40)), sizes=REAL, long=True),
+)
+TINY = CASES[1]
+BREAKS = (
+    (
+        "%q_pe   = pypto.view %q[:, :, 128 +: 64]",
+        "%q_pe   = pypto.view %q[:, :, 120 +: 64]",
+    ),
+    ("%sin {interleaved, tag", "%sin {tag"),
+    ("%q_a, %gamma_cq eps 1.0e-5", "%q_a, %gamma_cq eps 1.0e-1"),
+    ("scales %q_norm_scale, %w_scale", "scales %q_norm_scale"),
+    ("%gamma_ckv eps 1.0e-5", "%gamma_ckv eps 1.0"),
+    ("%q[:, :, 0 +: 128]", "%q[:, :, 64 +: 128]"),
+)
+
+
+def source(case: Case) -> str:
+    """The text of the file with the sizes of the case."""
+    text = text_of("mla_prolog_quant")
+    if case.sizes == REAL:
+        return text
+    hidden, lora, heads = case.sizes.hidden, case.sizes.lora, case.sizes.heads
+    sizes = {
+        "7168x": f"{hidden}x",
+        "1536x": f"{lora}x",
+        "24576x": f"{192 * heads}x",
+        "128x128x512x": f"{heads}x128x512x",
+        "?x128x512x": f"?x{heads}x512x",
+        "?x128x64x": f"?x{heads}x64x",
+        "[-1, 128, 192]": f"[-1, {heads}, 192]",
+    }
+    return replaced(text, sizes)
+
+
+@lru_cache(maxsize=2)
+def weights(sizes: Sizes) -> dict[str, Array]:
+    """The same for all cases of a size.
+
+    The weights of the two matmuls with x are multiples of 2^-7, so that with x a
+    multiple of 2^-4 their sums are exact in f32, in every order.
+    """
+    rng = np.random.default_rng(sizes.hidden)
+    hidden, lora, heads = sizes.hidden, sizes.lora, sizes.heads
+
+    def grid(*shape: int) -> Array:
+        whole = rng.integers(-8, 9, shape, np.int8)
+        return (whole.astype(np.float32) / 128).astype(BF16)
+
+    def floats(most: float, *shape: int) -> Array:
+        return (most * rng.random(shape, np.float32) - most / 2).astype(BF16)
+
+    return {
+        "w_dq": grid(hidden, lora),
+        "w_uqqr": rng.integers(-127, 128, (lora, 192 * heads), np.int8),
+        "w_scale": rng.uniform(1e-4, 6e-4, 192 * heads).astype(np.float32),
+        "w_uk": floats(0.3, heads, 128, 512),
+        "w_dkvkr": grid(hidden, 576),
+        "gamma_cq": floats(2.0, lora),
+        "gamma_ckv": floats(2.0, 512),
+    }
+
+
+def inputs(case: Case) -> dict[str, Array]:
+    """Arrays by argument name; the same for the same case."""
+    rng = np.random.default_rng(zlib.crc32(case.name.encode()))
+    t, blocks = len(case.slots), case.blocks
+    x = rng.integers(-16, 17, (t, case.sizes.hidden)).astype(np.float32) / 16
+    x[list(case.zero_rows)] = 0.0
+    angle = rng.uniform(-np.pi, np.pi, (t, 64)).astype(np.float32)
+    return {
+        "x": (x * np.float32(case.scale)).astype(BF16),
+        **weights(case.sizes),
+        "cos": np.cos(angle).astype(BF16),
+        "sin": np.sin(angle).astype(BF16),
+        "cache_index": np.array(case.slots, np.int64),
+        "kv_cache": rng.integers(-127, 128, (blocks, PAGE, 1, 512), np.int8),
+        "kr_cache": rng.normal(0, 1, (blocks, PAGE, 1, 64)).astype(BF16),
+        "k_scale_cache": rng.uniform(0, 1, (blocks, PAGE, 1, 4)).astype(np.float32),
+    }
+
+
+def golden(
+    x: Array,
+    w_dq: Array,
+    w_uqqr: Array,
+    w_scale: Array,
+    w_uk: Array,
+    w_dkvkr: Array,
+    gamma_cq: Array,
+    gamma_ckv: Array,
+    cos: Array,
+    sin: Array,
+    cache_index: Array,
+    kv_cache: Array,
+    kr_cache: Array,
+    k_scale_cache: Array,
+) -> Results:
+    """The query's four results and the three caches."""
+    t, heads = x.shape[0], w_uk.shape[0]
+    q_norm, q_norm_scale = quantized(rms_norm(product(x, w_dq), gamma_cq))
+    q_b = whole_product(q_norm, w_uqqr)
+    q = bf16(q_b * q_norm_scale * w_scale).reshape(t, heads, 192)
+    q_nope = np.zeros((t, heads, 512), BF16)
+    for head in range(heads):
+        q_nope[:, head] = product(q[:, head, :128], w_uk[head])
+    q_rope = rope(q[:, :, 128:], cos[:, None], sin[:, None])
+
+    kv = product(x, w_dkvkr)
+    k_rope = rope(kv[:, 512:], cos, sin)
+    k_norm = rms_norm(kv[:, :512], gamma_ckv)
+    k_q, k_scale = quantized(k_norm.reshape(t, 4, 128))
+    caches = {
+        "kv_cache": kv_cache,
+        "kr_cache": kr_cache,
+        "k_scale_cache": k_scale_cache,
+    }
+    rows = (k_q.reshape(t, 512), k_rope, k_scale[..., 0])
+    for (name, cache), new in zip(list(caches.items()), rows):
+        caches[name] = cache.copy()
+        for token, slot in enumerate(cache_index.tolist()):
+            if slot != -1:
+                caches[name][slot // PAGE, slot % PAGE, 0] = new[token]
+    return {
+        "q_norm": q_norm,
+        "q_norm_scale": q_norm_scale,
+        "q_nope": q_nope,
+        "q_rope": q_rope,
+        **caches,
+    }
+
+
+def bf16(x: Array) -> Array:
+    """x rounded to bf16, once."""
+    return x.astype(np.float32).astype(BF16)
+
+
+def product(a: Array, b: Array) -> Array:
+    """The product of bf16 matrices in f32, rounded to bf16."""
+    return bf16(a.astype(np.float32) @ b.astype(np.float32))
+
+
+def whole_product(a: Array, b: Array) -> Array:
+    """The product of i8 matrices as f32: 1024 products of i8 are exact in f32."""
+    parts = [
+        a[:, k : k + 1024].astype(np.float32) @ b[k : k + 1024].astype(np.float32)
+        for k in range(0, a.shape[1], 1024)
+    ]
+    return np.sum(parts, axis=0, dtype=np.float64).astype(np.float32)
+
+
+def rms_norm(x: Array, gamma: Array) -> Array:
+    """Rows over the root of the mean of their squares, in bf16."""
+    wide = x.astype(np.float64)
+    square = np.square(wide).mean(axis=-1, keepdims=True)
+    return bf16(wide / np.sqrt(square + 1e-5) * gamma.astype(np.float64))
+
+
+def quantized(x: Array) -> tuple[Array, Array]:
+    """Rows in i8, and their scale; a row of zeros has scale 0."""
+    wide = x.astype(np.float32)
+    greatest = np.abs(wide).max(axis=-1, keepdims=True)
+    with np.errstate(divide="ignore", over="ignore"):
+        r = np.float32(127) / greatest
+    usable = np.isfinite(r)
+    r = np.where(usable, r, np.float32(1))
+    q = np.where(usable, np.rint(wide * r), 0).astype(np.int8)
+    return q, np.where(usable, np.float32(1) / r, np.float32(0))
+
+
+def rope(x: Array, cos: Array, sin: Array) -> Array:
+    """Pairs (x[2i], x[2i + 1]) turned; the result holds their first elements first."""
+    first, second = (x[..., start::2].astype(np.float64) for start in (0, 1))
+    pairs = np.concatenate([first, second], axis=-1)
+    turned = np.concatenate([-second, first], axis=-1)
+    return bf16(pairs * cos.astype(np.float64) + turned * sin.astype(np.float64))
+
+
+def mistakes(given: dict[str, Array], got: Results) -> list[str]:
+    """Rows of the caches that no token names, and that are not as they were."""
+    slots = given["cache_index"]
+    found: list[str] = []
+    for name in ("kv_cache", "kr_cache", "k_scale_cache"):
+        before, after = (
+            np.delete(cache.reshape(-1, cache.shape[-1]), slots[slots >= 0], axis=0)
+            for cache in (given[name], got[name])
+        )
+        if before.tobytes() != after.tobytes():
+            found.append(f"{name} has changed where no token is")
+    return found

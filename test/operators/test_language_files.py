@@ -1,0 +1,193 @@
+"""
+Every operator file against its golden: interpreted, compiled for each machine, broken.
+
+The golden, cases and inputs of NAME.mlir are in NAME.py, which knows nothing of the
+compiler; the tolerances are those that the file states. With the hypothesis profile
+`long` there are larger cases, of real sizes.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import settings
+from inprocess import call
+from operators import grouped_matmul_swiglu_quant as grouped
+from operators.checking import HERE, Results, problems, replaced, text_of, tolerances
+
+import pyptoc
+from pyptoc.dialects.context import make_context
+from pyptoc.dialects.parsing import parse_module
+from pyptoc.passes import PASSES
+from pyptoc.runtime.executor import Executable
+from pyptoc.runtime.reference import interpret
+
+MACHINES = ("ascend950", "ascend910b")
+LONG = settings.default is settings.get_profile("long")
+NAMES = (
+    "adamw",
+    "flash_attention",
+    "lightning_indexer_quant",
+    "mla_prolog_quant",
+    "moe_gating",
+    "sparse_flash_attention_quant",
+)
+OPERATORS: dict[str, ModuleType] = {
+    name: import_module(f"operators.{name}") for name in NAMES
+}
+ALL = sorted(path.stem for path in HERE.glob("*.mlir"))
+
+
+@dataclass(frozen=True)
+class Run:
+    """A case of an operator."""
+
+    name: str
+    case: Any
+
+    def __str__(self) -> str:
+        return f"{self.name}-{self.case}"
+
+    @property
+    def text(self) -> str:
+        return OPERATORS[self.name].source(self.case)
+
+
+RUNS = [
+    Run(name, case)
+    for name, operator in OPERATORS.items()
+    for case in operator.CASES
+    if LONG or not case.long
+]
+FIRST = [Run(name, operator.CASES[0]) for name, operator in OPERATORS.items()]
+TINY = [Run(name, operator.TINY) for name, operator in OPERATORS.items()]
+
+
+@cache
+def inputs(run: Run) -> dict[str, Any]:
+    return OPERATORS[run.name].inputs(run.case)
+
+
+@cache
+def golden(run: Run) -> Results:
+    return OPERATORS[run.name].golden(**inputs(run))
+
+
+@cache
+def compiled(text: str, machine: str) -> pyptoc.Program:
+    return pyptoc.compile(text, machine=machine)
+
+
+@cache
+def parsed(text: str) -> Any:
+    return parse_module(text, "operator.mlir", make_context())
+
+
+def mistakes(run: Run, got: Results) -> list[str]:
+    """What is wrong with the results of a run."""
+    found = problems(got, golden(run), run.text)
+    operator = OPERATORS[run.name]
+    if getattr(run.case, "exact", False):
+        found += [
+            f"{name} is not exact"
+            for name, want in golden(run).items()
+            if want.tobytes() != got[name].tobytes()
+        ]
+    if hasattr(operator, "mistakes"):
+        found += operator.mistakes(inputs(run), got)
+    return found
+
+
+@pytest.mark.parametrize("run", RUNS, ids=str)
+def test_interpreted(run: Run) -> None:
+    assert mistakes(run, interpret(parsed(run.text), inputs(run))) == []
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("run", RUNS, ids=str)
+def test_compiled(run: Run, machine: str) -> None:
+    given = {name: np.array(value) for name, value in inputs(run).items()}
+    assert mistakes(run, compiled(run.text, machine).run(**given)) == []
+    for name, value in inputs(run).items():
+        assert given[name].tobytes() == value.tobytes(), f"{name} is not the caller's"
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("run", TINY, ids=str)
+def test_compiled_with_the_pipes_far_apart(run: Run, machine: str) -> None:
+    """A forgotten flag shows as a wrong value when pipes run ahead of each other."""
+    program = compiled(run.text, machine)
+    executable = Executable(program.module, program.machine)
+    for seed in range(2):
+        assert mistakes(run, executable.run(inputs(run), order=seed)) == []
+
+
+@pytest.mark.parametrize("loop", [False, True], ids=["composite", "loop"])
+@pytest.mark.parametrize("case", [c for c in grouped.CASES if c.n < 7168], ids=str)
+def test_grouped_matmul_interpreted(case: grouped.Case, loop: bool) -> None:
+    """What the compiled ones give is in test_grouped_matmul_swiglu_quant.py."""
+    text = grouped.source(case, loop)
+    got = interpret(parsed(text), grouped.inputs(case))
+    assert problems(got, grouped.expected(case), text) == []
+
+
+BREAKS = [
+    pytest.param(run, old, new, id=f"{run.name}-{new}")
+    for run in FIRST
+    for old, new in OPERATORS[run.name].BREAKS
+]
+
+
+@pytest.mark.parametrize(("run", "old", "new"), BREAKS)
+def test_the_golden_sees_a_broken_operator(run: Run, old: str, new: str) -> None:
+    text = replaced(run.text, {old: new})
+    got = interpret(parse_module(text, "broken.mlir", make_context()), inputs(run))
+    assert mistakes(run, got) != []
+
+
+@pytest.mark.parametrize("run", FIRST, ids=str)
+def test_a_changed_result_is_seen(run: Run) -> None:
+    """Each result alone, changed by three times its tolerance."""
+    limits = tolerances(run.text)
+    assert mistakes(run, golden(run)) == []
+    for name, want in golden(run).items():
+        wide, limit = want.astype(np.float64), limits[name]
+        more = 3 * (limit.atol + limit.rtol * np.abs(wide)) + (want.dtype.kind == "i")
+        got = golden(run) | {name: (wide + more).astype(want.dtype)}
+        assert mistakes(run, got) != [], name
+
+
+# -- the command line ---------------------------------------------------------
+
+
+@pytest.mark.parametrize("run", TINY, ids=str)
+@pytest.mark.parametrize("machine", MACHINES if LONG else MACHINES[:1])
+def test_check_each(run: Run, machine: str, tmp_path: Any) -> None:
+    np.savez(tmp_path / "in.npz", **inputs(run))
+    files = ("--inputs", f"{tmp_path}/in.npz", f"--machine={machine}")
+    code, _, err = call("-", "--check-each", *files, stdin=run.text)
+    assert code == 0, err
+    assert f"check-each: {len(PASSES)} passes, every result as in the source" in err
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_describes_how_to_try_it(name: str) -> None:
+    """All arguments and results are listed, and the suggested command works."""
+    code, out, err = call(str(HERE / f"{name}.mlir"), "--describe")
+    assert code == 0, err
+    head = text_of(name).split("attributes")[0].split("func.func")[1]
+    for argument in re.findall(r"%(\w+):", head):
+        assert re.search(rf"^{argument}  +\S", out, re.MULTILINE), argument
+    for result in re.findall(r'pypto\.name = "(\w+)"', head):
+        assert re.search(rf"^{result}  +\S", out, re.MULTILINE), result
+    command = out.splitlines()[-1].removeprefix("try: pyptoc FILE ").split()
+    code, out, err = call(str(HERE / f"{name}.mlir"), *command)
+    assert code == 0, err
+    assert "result " in out
