@@ -60,6 +60,8 @@ CASES = (
     Case("given", (7, 9), n=7168),
     Case("first_empty", (0, 16)),
     Case("last_empty", (16, 0)),
+    Case("both_empty", (0, 0)),
+    Case("one_row", (1,), signed=True),
     Case("one_and_fifteen", (1, 15)),
     Case("skewed", (3, 0, 130, 1, 0, 50, 16, 0), n=256, signed=True),
     Case("k_64", (7, 9), k=64),
@@ -119,7 +121,7 @@ def golden(
     m, k = a.shape
     half = b.shape[2] // 2
     # scaled_a [M, kb, 2] has a scale for each 32 columns of a row.
-    by_row = scaled_a.astype(np.float32).reshape(m, -1)
+    by_row = scaled_a.astype(np.float32).reshape(m, 2 * scaled_a.shape[1])
     left = a.astype(np.float32) * np.repeat(by_row, 32, axis=1)[:, :k]
     out = np.zeros((m, half), np.int8)
     out_quant = np.zeros(m, np.float32)
@@ -146,7 +148,7 @@ def swiglu(value: np.ndarray, gate: np.ndarray) -> np.ndarray:
 
 def quantized(z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Each row in i8 with its scale."""
-    amax = np.abs(z).max(axis=1)
+    amax = np.abs(z).max(axis=1, initial=0)
     with np.errstate(over="ignore", divide="ignore"):
         r = np.float32(127) / amax
     usable = np.isfinite(r)

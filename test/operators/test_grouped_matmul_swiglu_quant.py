@@ -52,10 +52,10 @@ def check(results: dict[str, NDArray[Any]], case: Case) -> None:
     assert list(results) == list(golden) == ["out", "out_quant"]
     out, want = results["out"], golden["out"]
     assert (out.dtype, out.shape) == (np.int8, (case.m, case.n // 2))
-    assert (want != 0).mean() > 0.5
+    assert case.m == 0 or (want != 0).mean() > 0.5
     difference = np.abs(out.astype(np.int32) - want)
-    assert difference.max() <= 1
-    assert (difference == 0).mean() >= 0.99
+    assert difference.max(initial=0) <= 1
+    assert (difference != 0).sum() <= 0.01 * difference.size
     scale, near = results["out_quant"], golden["out_quant"]
     assert (scale.dtype, scale.shape) == (np.float32, (case.m,))
     assert np.all(np.abs(scale - near) <= 1e-4 + 1e-4 * np.abs(near))

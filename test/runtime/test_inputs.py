@@ -438,6 +438,17 @@ class TestRandom:
                 assert picks[len(found) :] == [-1] * (6 - len(found))
 
     @pytest.mark.parametrize(
+        "rule",
+        ['integer 1 to "n"', 'distinct 0 to "n"', 'causal_topk "len"', 'partition "n"'],
+    )
+    def test_nothing_keeps_every_rule(self, rule: str) -> None:
+        what = signature(
+            '%x: tensor<?xf32> {pypto.dims = ["n"]}, %len: tensor<2xi32>,'
+            f'%i: tensor<?x3xi32> {{pypto.dims = ["n"], pypto.data = #pypto.data<{rule}>}}'
+        )
+        assert self.make(what, n=0).values["i"].shape == (0, 3)
+
+    @pytest.mark.parametrize(
         ("rule", "expected"),
         [
             ('distinct 0 to "n"', "5 different integers from 0 to 4"),
