@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-# Before numpy is imported: on small matrices its threads only wait for each other, which
-# makes the tests that run programs several times slower.
+# Before numpy is imported: on small matrices its threads only wait for each other, and
+# the tests that run programs take several times as long.
 for _library in ("OPENBLAS", "MKL", "OMP"):
     os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
 

@@ -9,6 +9,7 @@ compiler; the tolerances are those that the file states. With the hypothesis pro
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -24,6 +25,7 @@ from operators.checking import HERE, Results, problems, replaced, text_of, toler
 
 import pyptoc
 from pyptoc.dialects.context import make_context
+from pyptoc.dialects.diagnostics import RunError
 from pyptoc.dialects.parsing import parse_module
 from pyptoc.passes import PASSES
 from pyptoc.runtime.executor import Executable
@@ -67,6 +69,9 @@ RUNS = [
     if LONG or not case.long
 ]
 FIRST = [Run(name, operator.CASES[0]) for name, operator in OPERATORS.items()]
+WRONGED = {run.name: run for run in FIRST} | {
+    "mla_prolog_quant": Run("mla_prolog_quant", OPERATORS["mla_prolog_quant"].TINY)
+}
 TINY = [Run(name, operator.TINY) for name, operator in OPERATORS.items()]
 
 
@@ -136,6 +141,60 @@ def test_grouped_matmul_interpreted(case: grouped.Case, loop: bool) -> None:
     text = grouped.source(case, loop)
     got = interpret(parsed(text), grouped.inputs(case))
     assert problems(got, grouped.expected(case), text) == []
+
+
+def uneven(given: dict[str, Any]) -> None:
+    """One token fewer than a whole number for each sequence."""
+    for name in ("q", "q_scale", "weight", "q_nope", "q_rope", "topk"):
+        if name in given:
+            given[name] = given[name][:3]
+
+
+def padding_among_the_positions(given: dict[str, Any]) -> None:
+    given["topk"][1, 4] = -1
+
+
+def beyond_the_pages(given: dict[str, Any]) -> None:
+    given["topk"][3, 0] = 128 * given["block_table"].shape[1]
+
+
+def no_such_page(given: dict[str, Any]) -> None:
+    given["block_table"][1, 1] = 77
+
+
+def no_such_row(given: dict[str, Any]) -> None:
+    given["cache_index"][3] = 256
+
+
+WRONG = (
+    ("lightning_indexer_quant", uneven, "PTO401", "3 tokens are not a whole number"),
+    ("lightning_indexer_quant", no_such_page, "PTO402", "77"),
+    ("sparse_flash_attention_quant", uneven, "PTO401", "3 tokens are not a whole"),
+    ("sparse_flash_attention_quant", padding_among_the_positions, "PTO408", "-1"),
+    ("sparse_flash_attention_quant", beyond_the_pages, "PTO408", "384"),
+    ("sparse_flash_attention_quant", no_such_page, "PTO408", "77"),
+    ("mla_prolog_quant", no_such_row, "PTO408", "256"),
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "spoil", "code", "text"),
+    WRONG,
+    ids=[f"{name}-{spoil.__name__}" for name, spoil, _, _ in WRONG],
+)
+def test_wrong_inputs_are_refused(
+    name: str, spoil: Callable[[dict[str, Any]], None], code: str, text: str
+) -> None:
+    run = WRONGED[name]
+    given = {key: value.copy() for key, value in inputs(run).items()}
+    spoil(given)
+    with pytest.raises(RunError) as first:
+        interpret(parsed(run.text), given)
+    with pytest.raises(RunError) as second:
+        compiled(run.text, MACHINES[0]).run(**given)
+    for problem in (first.value, second.value):
+        assert problem.diagnostics[0].code == code
+        assert text in str(problem)
 
 
 BREAKS = [

@@ -444,7 +444,8 @@ class TestRandom:
     def test_nothing_keeps_every_rule(self, rule: str) -> None:
         what = signature(
             '%x: tensor<?xf32> {pypto.dims = ["n"]}, %len: tensor<2xi32>,'
-            f'%i: tensor<?x3xi32> {{pypto.dims = ["n"], pypto.data = #pypto.data<{rule}>}}'
+            '%i: tensor<?x3xi32> {pypto.dims = ["n"],'
+            f" pypto.data = #pypto.data<{rule}>}}"
         )
         assert self.make(what, n=0).values["i"].shape == (0, 3)
 
