@@ -49,6 +49,8 @@ class Case:
     zero_rows: tuple[int, ...] = ()
     scale: float = 1.0
     """The greatest element of x."""
+    rounded: bool = False
+    """x of any values: the sums of the matmuls are rounded, each in its own order."""
     long: bool = False
 
     def __str__(self) -> str:
@@ -65,6 +67,7 @@ CASES = (
     Case("many_tokens", tuple(range(139, 0, -1)), blocks=2),
     Case("same_slot", (7, 8, 7, 9, 7)),
     Case("zero_rows", (3, 1, 2), zero_rows=(0, 2)),
+    Case("rounded", tuple(range(9)), rounded=True),
     Case("large", (3, 1, 2), scale=2.0**60),
     Case("tiny", (3, 1, 2), scale=2.0**-70),
     Case("many_tokens_real", tuple(range(40)), sizes=REAL, long=True),
@@ -134,6 +137,8 @@ def inputs(case: Case) -> dict[str, Array]:
     rng = np.random.default_rng(zlib.crc32(case.name.encode()))
     t, blocks = len(case.slots), case.blocks
     x = rng.integers(-16, 17, (t, case.sizes.hidden)).astype(np.float32) / 16
+    if case.rounded:
+        x = rng.uniform(-1, 1, x.shape).astype(np.float32)
     x[list(case.zero_rows)] = 0.0
     angle = rng.uniform(-np.pi, np.pi, (t, 64)).astype(np.float32)
     return {
