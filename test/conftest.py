@@ -14,7 +14,8 @@ from hypothesis import settings
 for _library in ("OPENBLAS", "MKL", "OMP"):
     os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
 
-# For a night: `pytest --hypothesis-profile=long test/passes/test_random_programs.py`.
+# For a night: `pytest --hypothesis-profile=long test/passes/test_random_programs.py`;
+# test/operators/test_language_files.py then adds cases of real sizes.
 settings.register_profile("long", max_examples=5000)
 
 
