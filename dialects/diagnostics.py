@@ -15,9 +15,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import lru_cache
-from typing import NoReturn
+from typing import NoReturn, cast
 
-from xdsl.dialects.builtin import FileLineColLoc, IntAttr, StringAttr
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    CallSiteLoc,
+    FileLineColLoc,
+    FusedLoc,
+    IntAttr,
+    NameLoc,
+    StringAttr,
+)
 from xdsl.ir import Attribute, Operation
 from xdsl.utils.lexer import Span
 
@@ -55,11 +63,34 @@ class Diagnostic:
     """What to write instead; a fix that works."""
     at_run_time: bool = False
 
+    @property
+    def headline(self) -> str:
+        """`op.mlir:12:34: error[PTO101]: message`."""
+        place = place_of(file_place(self.location))
+        head = f"{self.severity}[{self.code}]" + " at run time" * self.at_run_time
+        return f"{place}{': ' if place else ''}{head}: {self.message}"
+
+    def details(self, indent: str) -> list[str]:
+        """`rule:`, `here:`, `note:` and `help:`; further lines of one are aligned."""
+        rows = [("rule", self.rule), ("here", self.here)]
+        for note in self.notes:
+            where = place_of(file_place(note.location))
+            text = f"{note.message} ({where})" if where else note.message
+            rows.append(("note", text))
+        rows.append(("help", self.help))
+        lines: list[str] = []
+        for word, text in rows:
+            if not text:
+                continue
+            first, *more = text.split("\n")
+            lines.append(f"{indent}{word}: {first}")
+            lines += [f"{indent}{' ' * (len(word) + 2)}{row}" for row in more]
+        return lines
+
     def __str__(self) -> str:
-        place = place_of(self.location)
-        return f"{place}{': ' if place else ''}{self.severity}[{self.code}]: " + (
-            self.message
-        )
+        """All of it but the source line."""
+        label = [f"    {self.label}"] if self.label else []
+        return "\n".join([self.headline, *label, *self.details("   ")])
 
 
 class CompileError(Exception):
@@ -69,7 +100,10 @@ class CompileError(Exception):
 
     def __init__(self, diagnostics: Iterable[Diagnostic]) -> None:
         self.diagnostics = tuple(diagnostics)
-        super().__init__("\n".join(map(str, self.diagnostics)))
+        super().__init__(self.diagnostics)
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.diagnostics))
 
 
 class RunError(CompileError):
@@ -139,6 +173,24 @@ def location_of(span: Span[str]) -> FileLineColLoc:
     text, start = span.input.content, span.start
     line = text.count("\n", 0, start) + 1
     return file_location(span.input.name, line, start - text.rfind("\n", 0, start))
+
+
+def file_place(location: Attribute | None) -> FileLineColLoc | None:
+    """The file, line and column inside a location of any kind, if there is one."""
+    if isinstance(location, FileLineColLoc):
+        return location
+    if isinstance(location, NameLoc):
+        return file_place(location.location)
+    if isinstance(location, CallSiteLoc):
+        return file_place(location.callee)
+    if isinstance(location, FusedLoc):
+        children = location.locations
+        if not isinstance(children, ArrayAttr):
+            return None
+        items = cast("ArrayAttr[Attribute]", children).data
+        found = (file_place(child) for child in items)
+        return next((place for place in found if place is not None), None)
+    return None
 
 
 def place_of(location: Attribute | None) -> str:

@@ -1,8 +1,10 @@
 """Boxes of memory in the bodies of tasks.
 
-npu.assemble %t into %o[%a, %b] {combine = "max"}     in the tensor form of a task
-%v = npu.load %mem[%i, 0 +: %n] : memref<..> -> tensor<..>
-npu.store %t into %mem[%a, %b]                        in the memory form
+    npu.assemble %t into %o[%a, %b] {combine = "max"}
+    %v = npu.load %mem[%i, 0 +: %n] : memref<..> -> tensor<..>
+    npu.store %t into %mem[%a, %b]
+
+The first stands in the tensor form of a task, the others in the memory form.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`npu.tasks`: a parallel loop over a grid of tasks.
+"""Tasks: `npu.tasks` is a parallel loop over a grid of them.
 
 Tensor form: the body computes on tensors and assembles boxes into the destinations.
 
@@ -89,7 +89,7 @@ from pyptoc.dialects.npu_attrs import (
 
 @irdl_op_definition
 class TasksOp(IRDLOperation):
-    """A grid of tasks in any order, but for the axes marked `seq`. See the module."""
+    """A grid of tasks in any order, but for the axes marked `seq`."""
 
     name = "npu.tasks"
 

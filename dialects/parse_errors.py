@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import FileLineColLoc
 from xdsl.utils.exceptions import ParseError
 from xdsl.utils.lexer import Input, Span
 
-from pyptoc.dialects.diagnostics import Diagnostic, location_of
+from pyptoc.dialects.diagnostics import Diagnostic, did_you_mean, location_of
 
 _PYTHON_FLOAT = re.compile(r"(?<![\w.%@#!$])\d+[eE][+-]?\d+")
 _BARE_POINT = re.compile(r"(?<![\w.)\]])\.\d+([eE][+-]?\d+)?")
@@ -22,13 +22,30 @@ _TOKEN = re.compile(r"[%#@!]?[\w.$]+|\S")
 _QUOTED = re.compile(r"^undefined symbol alias '(.+)'|^'(.+)' is not registered")
 _KNOWN = {"Could not parse entire input!": "an operation is expected here"}
 _RESULTS = re.compile(r"Operation has (\d+) results, but was given (\d+) to bind")
+_RETURN = re.compile(r"\breturn [^\n:]*$")
 _EXPECTED = re.compile(r"Expected ('.+?')|('.+?') expected$")
+_FLOATS = ("f32", "f16", "bf16", "f8E4M3FN", "f8E5M2", "f8E8M0FNU")
+ELEMENTS = (*_FLOATS, "i8", "ui8", "i16", "i32", "i64", "i1")
+"""The element types of tensors, as they are written."""
 _CLEARER = {
+    "Expected shape type.": "a size, ? or an element type is expected here",
+    "string literal expected": "a text in quotes is expected here",
     "type expected": "a type is expected here",
     "attribute expected": "an attribute is expected here",
     "operand expected": "a value such as %x is expected here",
     "Expected region!": "a body { ... } is expected here",
 }
+
+
+_NAME = r"%[\w.$-]+(?::\d+)?"
+_TARGETS = re.compile(rf"{_NAME}(?:\s*,\s*{_NAME})*\s*=\s*(?=[\"A-Za-z_])")
+"""`%a, %b = ` before the name of an operation."""
+
+
+def name_position(text: str, start: int) -> int:
+    """Where the name of the operation stands whose text begins at `start`."""
+    targets = _TARGETS.match(text, start)
+    return start if targets is None else targets.end()
 
 
 class LexError(ParseError):
@@ -62,11 +79,19 @@ def diagnose(error: ParseError) -> Diagnostic:
         results, names = int(counts[1]), int(counts[2])
         plural = "" if results == 1 else "s"
         known = f"{results} result{plural}, but {names} before the ="
+    is_type = message in ("Expected shape type.", "type expected")
+    here = Span(start, error.span.end, Input(text, source.name))
+    if is_type and (unknown := _unknown_type(here, message)) is not None:
+        return unknown
     message = _clearer(message)
     if known is None and (end := end_before(text, start)) is not None:
         # What is missing belongs at the end of the line before.
         start, length = end - 1, 1
         message = f"{message} at the end of this line".replace(" here at", " at")
+    elif text.startswith("=", start) and _starts_line(text, start):
+        known = "a new operation begins here, the one before it is not complete"
+        start, length = text.rfind("\n", 0, start) + 1, 1
+        start += len(text[start:]) - len(text[start:].lstrip())
     elif (quoted := _QUOTED.search(message)) is not None:
         # xDSL has read past the word it complains about.
         word = quoted[1] or quoted[2]
@@ -76,7 +101,37 @@ def diagnose(error: ParseError) -> Diagnostic:
         token = _TOKEN.match(text, start)
         length = len(token.group()) if token else 1
     place = location_of(Span(start, start + length, Input(text, source.name)))
-    return Diagnostic("PTO100", known or message, place, max(length, 1))
+    help = ""
+    if "':' is expected" in message and _RETURN.search(text, 0, start + 1):
+        help = "write the types: func.return %x, %y : tensor<..>, tensor<..>"
+    if message.startswith("'x' is expected"):
+        help = "sizes and the element type are joined by x: tensor<4x8xf32>"
+    return Diagnostic("PTO100", known or message, place, max(length, 1), help=help)
+
+
+def _starts_line(text: str, start: int) -> bool:
+    """Whether only the results of an operation stand before it on the line."""
+    before = text[text.rfind("\n", 0, start) + 1 : start]
+    return re.fullmatch(rf"\s*{_NAME}(?:\s*,\s*{_NAME})*\s*", before) is not None
+
+
+def _unknown_type(span: Span[str], message: str) -> Diagnostic | None:
+    """A word that names no type, with the nearest that does."""
+    text = span.input.content
+    word = re.compile(r"[A-Za-z_]\w*").match(text, span.start)
+    if word is None or end_before(text, span.start) is not None:
+        return None
+    what, known = "type", (*ELEMENTS, "index", "tensor")
+    if message == "Expected shape type.":
+        what, known = "element type", ELEMENTS
+    return Diagnostic(
+        "PTO100",
+        f"there is no {what} {word[0]}",
+        location_of(Span(word.start(), word.end(), span.input)),
+        len(word[0]),
+        rule=f"{what}s are {', '.join(known)}",
+        help=did_you_mean(word[0], known),
+    )
 
 
 def _clearer(message: str) -> str:

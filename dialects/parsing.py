@@ -23,7 +23,6 @@ from xdsl.ir import (
     Attribute,
     BlockArgument,
     Operation,
-    OpResult,
     ParametrizedAttribute,
     Region,
     SSAValue,
@@ -52,7 +51,13 @@ from pyptoc.dialects.diagnostics import (
     place_of,
 )
 from pyptoc.dialects.lexing import QuickLexer
-from pyptoc.dialects.parse_errors import LexError, PoisonedError, diagnose, limited
+from pyptoc.dialects.parse_errors import (
+    LexError,
+    PoisonedError,
+    diagnose,
+    limited,
+    name_position,
+)
 
 MAX_NESTING = 40
 """How deep regions may nest; Python's own stack ends a few levels further."""
@@ -78,9 +83,6 @@ class ErrorOp(IRDLOperation):
 
 _SHAPED = re.compile(r"(?:tensor|memref)<[\w?]*>(?!\w)")
 """A shaped type without encoding, layout or space."""
-_NAME = r"%[\w.$-]+(?::\d+)?"
-_TARGETS = re.compile(rf"{_NAME}(?:\s*,\s*{_NAME})*\s*=\s*[\"A-Za-z_]")
-"""`%a, %b = ` before the name of an operation."""
 _FOLLOWS = (
     MLIRTokenKind.PERCENT_IDENT,
     MLIRTokenKind.BARE_IDENT,
@@ -121,6 +123,7 @@ class LocParser(Parser):
         self.names = {}
         self.calls = {}
         self.statement = 0
+        self._definitions: dict[SSAValue, int] = {}
         self.out_positions = set()
         self.outs = set()
         self._location: LocationAttr | None = None
@@ -190,6 +193,11 @@ class LocParser(Parser):
         """`%x`, as the source has it."""
         return f"%{self.names.get(value) or value.name_hint or '?'}"
 
+    def place_of(self, value: SSAValue) -> str:
+        """Where a value is named first: `op.mlir:3:5`."""
+        place = self._definitions.get(value)
+        return "" if place is None else place_of(self.location_at(place))
+
     def location_at(self, position: int) -> FileLineColLoc:
         """The location of a position in the source."""
         line = bisect_right(self._line_starts, position)
@@ -237,14 +245,14 @@ class LocParser(Parser):
         hint = did_you_mean(name, self.ssa_values, "%")
         if hint:
             near = hint.split("%", 1)[1].rstrip("?")
-            place = place_of(_location_of_value(self.ssa_values[near][0]))
+            place = self.place_of(self.ssa_values[near][0])
             hint = f"{hint.rstrip('?')} ({place})?" if place else hint
         error(span, "PTO103", f"{span.text} is not defined here", help=hint)
 
     def resolve_operand(self, operand: UnresolvedOperand, type: _T) -> SSAValue[_T]:
         value: SSAValue[Any] = self.lookup(operand)
         if value.type != type and not has_error(value):
-            defined = place_of(_location_of_value(value))
+            defined = self.place_of(value)
             error(
                 operand.span,
                 "PTO141",
@@ -257,7 +265,7 @@ class LocParser(Parser):
         self, name: str, values: Sequence[SSAValue], span: Span
     ) -> None:
         if name in self.ssa_values:
-            place = place_of(_location_of_value(self.ssa_values[name][0]))
+            place = self.place_of(self.ssa_values[name][0])
             error(
                 span,
                 "PTO104",
@@ -270,6 +278,7 @@ class LocParser(Parser):
             self.outs.update(values)
         for value in values:
             self.names[value] = name
+            self._definitions[value] = span.start
             # xDSL drops one suffix at a time: `%x_0_1` would be `%x_0`, when read again
             # `%x`; and `%_1` leaves an empty hint, which it does not take back.
             while hint := value.name_hint:
@@ -294,7 +303,7 @@ class LocParser(Parser):
         try:
             op = super().parse_operation()
             if self._location is None:
-                op.location = self.location_at(start.start)
+                op.location = self.location_at(name_position(self.text, start.start))
             elif isinstance(self._location, UnknownLoc):
                 self._unknown.add(op)
             self._place_terminators(op)
@@ -315,7 +324,7 @@ class LocParser(Parser):
         except CompileError as failure:
             found = failure.diagnostics
         except VerifyException as failure:
-            place = self.location_at(start.start)
+            place = self.location_at(name_position(self.text, start.start))
             found = (Diagnostic("PTO170", str(failure).splitlines()[0], place),)
         self.errors.extend(found)
         del self._parser_state.dialect_stack[depth:]
@@ -462,15 +471,7 @@ class LocParser(Parser):
             return "." in token.span.text
         if token.kind != MLIRTokenKind.PERCENT_IDENT:
             return False
-        return _TARGETS.match(text, start) is not None
-
-
-def _location_of_value(value: SSAValue) -> Attribute | None:
-    if isinstance(value, OpResult):
-        return value.op.location
-    if isinstance(value, BlockArgument):
-        return value.location
-    return None
+        return name_position(text, start) != start
 
 
 def parse_module(text: str, filename: str, context: Context) -> ModuleOp:

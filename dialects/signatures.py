@@ -24,7 +24,7 @@ from xdsl.ir import Attribute, Operation, TypedAttribute
 
 from pyptoc.dialects.diagnostics import Note, did_you_mean, error, place_of
 from pyptoc.dialects.literals import items
-from pyptoc.dialects.parsing import LocParser, has_error
+from pyptoc.dialects.parsing import ErrorOp, LocParser, has_error
 from pyptoc.dialects.subscripts import DYNAMIC, count
 
 ARGUMENT_KEYS = ("pypto.name", "pypto.dims", "pypto.data", "pypto.default")
@@ -180,7 +180,18 @@ def _check_return(
     op: Operation, last: Operation | None, types: Sequence[Attribute]
 ) -> None:
     if last is None or last.name != "func.return":
-        return
+        if any(isinstance(each, ErrorOp) for each in op.regions[0].block.ops):
+            return
+        names = ", ".join(f"%{index}" for index in range(len(types)))
+        shown = f" {names} : {', '.join(map(str, types))}" if types else ""
+        error(
+            op,
+            "PTO165",
+            "the function does not end with func.return",
+            length=len(op.name),
+            notes=(Note(f"it ends with {last.name}", last.location),) if last else (),
+            help=f"func.return{shown}",
+        )
     if any(has_error(value) for value in last.operands):
         return
     values = tuple(last.operands)

@@ -238,7 +238,9 @@ def _size(parser: LocParser, start: int) -> Mixed | None:
     size_start = parser.pos
     size = parse_mixed(parser, "a size")
     if isinstance(size, int) and size < 0:
-        error(parser.span_from(size_start), "PTO133", f"size {size} is negative")
+        span = parser.span_from(size_start)
+        rule = "sizes are at least 0"
+        error(span, "PTO133", f"size {size} is negative", rule=rule)
     return size
 
 

@@ -460,7 +460,7 @@ _OPTIONS: dict[str, Any] = {
 def _define(family: Family) -> type[VectorOp]:
     title = "".join(word.capitalize() for word in family.name.split("_"))
     namespace: dict[str, Any] = {
-        "__doc__": f"{family.name}, {family.shape.value}: see the module.",
+        "__doc__": f"{family.shape.value.capitalize()}: {family.name} of the inputs.",
         "__module__": __name__,
         "__annotations__": {"FAMILY": ClassVar[Family]},
         "name": f"tile.{family.name}",

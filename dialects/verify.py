@@ -11,6 +11,7 @@ every run of the compiler comes through here.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
@@ -249,4 +250,5 @@ def _symbol(op: Operation) -> str | None:
 def _reason(failure: Exception) -> str:
     """The message without xDSL's frame around it, on one line."""
     text = str(failure).removeprefix("Operation does not verify: ")
+    text = re.sub(r"^'\S+' expects parent op '(\S+)'", r"it stands in a \1 only", text)
     return " ".join(text.split())

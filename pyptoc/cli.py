@@ -82,6 +82,11 @@ def _dispatch(options: Options) -> int:
         return 0
     if options.list_passes or options.list_machines or options.list_ops is not None:
         return _lists(options)
+    if options.docs_ops:
+        from pyptoc.op_page import page
+
+        sys.stdout.write(page())
+        return 0
     from pyptoc.command import execute
 
     return execute(options)

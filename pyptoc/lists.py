@@ -7,9 +7,12 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import textwrap
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyptoc.run_command import table
+
+if TYPE_CHECKING:
+    from xdsl.ir import Operation
 
 IN_FULL = 3
 """So many ops are described in full by `--list-ops WORD`."""
@@ -57,25 +60,27 @@ def ops(word: str) -> str:
     Where it selects no more than `IN_FULL`, what follows the summary comes, too:
     semantics, and an example of the syntax.
     """
-    from xdsl.ir import Operation
+    from pyptoc.dialects.op_docs import op_doc
+    from pyptoc.op_page import ops_of
 
-    from pyptoc.dialects.context import make_context
-
-    context = make_context()
-    found: list[tuple[str, str]] = []
-    texts: list[str] = []
-    kinds: list[type[Operation]] = []
-    for dialect in ("pypto", "npu", "tile"):
-        context.load_registered_dialect(dialect)
-    for dialect in context.loaded_dialects:
-        if dialect.name in ("pypto", "npu", "tile"):
-            kinds += dialect.operations
-    for kind in kinds:
-        text = inspect.getdoc(kind) or ""
-        summary = text.split("\n\n")[0].replace("\n", " ")
-        if word.lower() in f"{kind.name} {summary}".lower():
-            found.append((kind.name, summary))
-            texts.append(f"{kind.name}\n\n{textwrap.indent(text, '    ')}\n")
+    found = [
+        (kind, op_doc(kind).summary)
+        for kind in ops_of("pypto", "npu", "tile")
+        if word.lower() in f"{kind.name} {op_doc(kind).summary}".lower()
+    ]
     if word and 0 < len(found) <= IN_FULL:
-        return "\n".join(texts)
-    return "\n".join(table(found)) if found else f"no op has '{word}' in it"
+        return "\n".join(_in_full(kind) for kind, _ in found)
+    rows = [(kind.name, summary) for kind, summary in found]
+    return "\n".join(table(rows)) if found else f"no op has '{word}' in it"
+
+
+def _in_full(kind: type[Operation]) -> str:
+    """Syntax, operands and results, and all of the docstring."""
+    from pyptoc.dialects.pypto.base import PyptoOp
+    from pyptoc.op_page import operand_lines, usage
+
+    parts = [inspect.getdoc(kind) or ""]
+    if issubclass(kind, PyptoOp):
+        parts[:0] = [usage(kind), "\n".join(operand_lines(kind)).replace("`", "")]
+    text = textwrap.indent("\n\n".join(filter(None, parts)), "    ")
+    return f"{kind.name}\n\n{text}\n"

@@ -71,6 +71,7 @@ class Options(argparse.Namespace):
     list_passes: bool = False
     list_machines: bool = False
     list_ops: str | None = None
+    docs_ops: bool = False
     describe: bool = False
     explain: str | None = None
     version: bool = False
@@ -191,6 +192,7 @@ def _add_running(parser: argparse.ArgumentParser) -> None:
 def _add_asking(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("asking").add_argument
     flag = "store_true"
+    add("--docs-ops", action=flag, help="docs/operators.md: every op in full")
     add("--describe", action=flag, help="what inputs the operator wants")
     add("--list-passes", action=flag, help="the passes and their options")
     add("--list-machines", action=flag, help="the machines")

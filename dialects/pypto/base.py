@@ -72,26 +72,39 @@ from xdsl.irdl import (
 )
 from xdsl.parser import Parser
 from xdsl.printer import Printer
-from xdsl.utils.exceptions import VerifyException
+from xdsl.utils.exceptions import ParseError, VerifyException
 from xdsl.utils.mlir_lexer import MLIRTokenKind
 
 from pyptoc.dialects.diagnostics import CompileError, did_you_mean, error
 from pyptoc.dialects.literals import located, parse_setting, print_settings
+from pyptoc.dialects.op_docs import sample
+from pyptoc.dialects.parse_errors import LexError, diagnose
 from pyptoc.dialects.parsing import LocParser, PoisonedError, has_error
+from pyptoc.dialects.pypto.attrs import CubeTileAttr, TilesAttr, VecTileAttr
 from pyptoc.dialects.pypto.call import Call, merge_literals
 from pyptoc.dialects.pypto.infer import refine
+from pyptoc.dialects.pypto.properties import setting_usage
 from pyptoc.dialects.pypto.syntax import Element
 from pyptoc.dialects.subscripts import count
 
 SEGMENTS = "operandSegmentSizes"
-DISCARDABLE = ("tag", "tile")
+DISCARDABLE: dict[str, tuple[type[Attribute], ...]] = {
+    "tag": (StringAttr,),
+    "tile": (CubeTileAttr, VecTileAttr, TilesAttr),
+}
 """Attributes every operation may carry; names with a dot are allowed as well."""
+_DISCARDABLE_RULES = {
+    "tag": 'a tag is a text: {tag = "projection"}',
+    "tile": "a tile is #pypto.vec<8, 512> or #pypto.cube<m = [..], k = [..], n = [..]>",
+}
 
 
 class PyptoOp(IRDLOperation, ABC):
     """See the module's docstring."""
 
     SYNTAX: ClassVar[tuple[Element, ...]] = ()
+    USAGE: ClassVar[str] = ""
+    """How the operation is written, for the documentation, where SYNTAX has it not."""
     EXTRA_ATTRIBUTES: ClassVar[tuple[str, ...]] = ()
     """Discardable attributes of this operation, beside `tag` and `tile`."""
     HIDDEN: ClassVar[tuple[str, ...]] = ()
@@ -185,6 +198,7 @@ class PyptoOp(IRDLOperation, ABC):
                 "PTO140",
                 f"{call.short_name} has {results}, the clause gives {types}",
                 at="types",
+                rule="the clause has one type for each result, or none is written",
             )
         if tuple(given) == tuple(inferred):
             return tuple(given)
@@ -227,8 +241,16 @@ class PyptoOp(IRDLOperation, ABC):
     def parse(cls, parser: Parser) -> Self:
         parser = located(parser)
         call = Call.read(cls.name, parser)
-        for element in cls.SYNTAX:
-            element.parse(call, parser)
+        try:
+            for element in cls.SYNTAX:
+                element.parse(call, parser)
+        except LexError:
+            raise
+        except ParseError as failure:
+            found = diagnose(failure)
+            raise CompileError(
+                [replace(found, help=found.help or sample(cls))]
+            ) from None
         cls.parse_settings(call, parser)
         cls.parse_types(call, parser)
         if any(has_error(v) for group in call.operands.values() for v in group):
@@ -254,7 +276,8 @@ class PyptoOp(IRDLOperation, ABC):
             if parser.parse_optional_punctuation("=") is not None:
                 value = parse_setting(parser)
             if key in call.properties or key in call.attributes:
-                error(span, "PTO143", f"'{key}' is given twice")
+                rule = "each setting is given once"
+                error(span, "PTO143", f"'{key}' is given twice", rule=rule)
             call.spans[key] = parser.span_from(start)
             cls._check_setting(call, key, value, span)
             if parser.parse_optional_punctuation(",") is None:
@@ -269,8 +292,14 @@ class PyptoOp(IRDLOperation, ABC):
             try:
                 constraint.verify(value, VerificationContext())
             except VerifyException:
-                message = f"{key} of {call.short_name} cannot be {value}"
-                error(call.spans[key], "PTO143", message)
+                text = call.spans[key].text.partition("=")[2].strip() or "left so"
+                usage = setting_usage(key, constraint)
+                error(
+                    call.spans[key],
+                    "PTO143",
+                    f"{key} of {call.short_name} cannot be {text}",
+                    rule=f"it is written {{{usage}}}",
+                )
             call.properties[key] = value
             return
         known = (*settings, *DISCARDABLE, *cls.EXTRA_ATTRIBUTES)
@@ -281,6 +310,14 @@ class PyptoOp(IRDLOperation, ABC):
                 f"{call.short_name} has no attribute '{key}'",
                 rule=f"it has {', '.join(known)}",
                 help=did_you_mean(key, known),
+            )
+        kinds = DISCARDABLE.get(key, (value.__class__,))
+        if not isinstance(value, kinds):
+            error(
+                call.spans[key],
+                "PTO143",
+                f"{key} of {call.short_name} cannot be {value}",
+                rule=_DISCARDABLE_RULES[key],
             )
         call.attributes[key] = value
 
@@ -305,7 +342,9 @@ class PyptoOp(IRDLOperation, ABC):
         actual = tuple(value.type for value in values)
         if actual != first and not any(has_error(value) for value in values):
             shown = ", ".join(map(str, actual))
-            error(span, "PTO141", f"the operands of {call.short_name} are {shown}")
+            message = f"the operands of {call.short_name} are {shown}"
+            rule = "the types before -> are those of the operands, in their order"
+            error(span, "PTO141", message, rule=rule)
 
     @staticmethod
     def _parse_type_list(parser: LocParser) -> tuple[Attribute, ...]:

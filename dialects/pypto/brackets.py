@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from xdsl.dialects.builtin import ContainerType, ShapedType
@@ -12,7 +13,7 @@ from xdsl.printer import Printer
 from pyptoc.dialects.literals import i64_array, ints
 from pyptoc.dialects.parsing import LocParser
 from pyptoc.dialects.pypto.call import Call
-from pyptoc.dialects.pypto.syntax import Element, Fields, take
+from pyptoc.dialects.pypto.syntax import Element, Fields, Names, take
 from pyptoc.dialects.subscripts import (
     Mixed,
     Offsets,
@@ -21,6 +22,7 @@ from pyptoc.dialects.subscripts import (
     SubscriptError,
     Subscripts,
     check_subscripts,
+    count,
     join_mixed,
     mixed_from,
     parse_mixed_list,
@@ -60,6 +62,9 @@ class SubscriptList(Element):
             printer, target.mixed_offsets, target.mixed_sizes, target.dropped_dims
         )
 
+    def usage(self, names: Names) -> str:
+        return "[<index>, :, <offset> +: <size>, ..]"
+
     def accept(self, call: Call, args: deque[Any], fields: Fields) -> None:
         items = take("subscripts", args, fields)
         found = items if isinstance(items, Subscripts) else Subscripts.of(items)
@@ -94,6 +99,9 @@ class OffsetList(Element):
     def print(self, op: PyptoOp, printer: Printer) -> None:
         print_mixed_list(printer, cast(Offsets, op).mixed_offsets)
 
+    def usage(self, names: Names) -> str:
+        return "[<offset>, ..]"
+
     def accept(self, call: Call, args: deque[Any], fields: Fields) -> None:
         items = take("offsets", args, fields)
         self._store(call, [mixed_from(item) for item in items])
@@ -125,7 +133,8 @@ class SizeList(Element):
         least = -1 if self.rest else 0
         for size in join_mixed(ints(call.properties["static_sizes"]), call_sizes(call)):
             if isinstance(size, int) and size < least:
-                call.error("PTO133", f"{size} is not a size", at="sizes")
+                rule = "sizes are at least 0" + ", and -1 is what is left" * self.rest
+                call.error("PTO133", f"{size} is not a size", at="sizes", rule=rule)
 
     def _store(self, call: Call, sizes: list[Mixed]) -> None:
         static, dynamic = split_mixed(sizes)
@@ -134,6 +143,9 @@ class SizeList(Element):
 
     def print(self, op: PyptoOp, printer: Printer) -> None:
         print_mixed_list(printer, cast(Sizes, op).mixed_sizes)
+
+    def usage(self, names: Names) -> str:
+        return "[<size>, ..]"
 
     def accept(self, call: Call, args: deque[Any], fields: Fields) -> None:
         items = take("sizes", args, fields)
@@ -157,6 +169,30 @@ def mixed_offsets(call: Call) -> list[Mixed]:
 def mixed_sizes(call: Call) -> list[Mixed]:
     """The sizes of a call; WHOLE (-1) for `:`, or what -1 means in a reshape."""
     return join_mixed(call.ints("static_sizes"), call.operands.get("sizes", ()))
+
+
+def sizes_of(call: Call) -> list[int | None]:
+    """The sizes of a call; None for an SSA value."""
+    return [size if isinstance(size, int) else None for size in mixed_sizes(call)]
+
+
+def most_sizes(call: Call, rank: int) -> Sequence[int | None]:
+    """The bounds of `{max = [..]}`, one for each dimension of the result."""
+    most = call.ints("max")
+    if not call.has("max"):
+        return [None] * rank
+    if len(most) != rank:
+        call.error(
+            "PTO131",
+            f"max has {count(len(most), 'bound')}, the result has rank {rank}",
+            at="max",
+            rule="one bound for each dimension of the result",
+        )
+    for bound in most:
+        if bound < 0:
+            rule = "sizes are at least 0"
+            call.error("PTO133", f"bound {bound} is negative", at="max", rule=rule)
+    return most
 
 
 def check_bounds(

@@ -18,7 +18,8 @@ from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.lexer import Span
 
 from pyptoc.dialects.diagnostics import Note, error
-from pyptoc.dialects.literals import Number, format_float, format_literal, ints
+from pyptoc.dialects.literals import Number, format_float, format_literal, ints, items
+from pyptoc.dialects.op_docs import sample
 from pyptoc.dialects.parsing import LocParser
 from pyptoc.dialects.pypto.infer import Site, Tensor, want_tensor
 from pyptoc.dialects.subscripts import TOO_FEW
@@ -69,9 +70,9 @@ class Call:
     @staticmethod
     def read(name: str, parser: LocParser) -> Call:
         """The call that `parser` is about to read; the operation's name is read."""
-        call = Call(name, parser.location_at(parser.statement))
-        call.parser = parser
         start = max(parser.text.rfind(name, parser.statement, parser.pos), 0)
+        call = Call(name, parser.location_at(start))
+        call.parser = parser
         source = parser.lexer.input
         call.place = Span(start, start + len(name), source)
         return call
@@ -80,6 +81,11 @@ class Call:
     def short_name(self) -> str:
         """The operation without its dialect, as messages name it."""
         return self.name.partition(".")[2]
+
+    def example(self) -> str:
+        """A help text with an example of the operation, while it is parsed."""
+        kind = self.parser and self.parser.ctx.get_optional_op(self.name)
+        return sample(kind) if kind else ""
 
     # -- what infer asks for
 
@@ -127,7 +133,16 @@ class Call:
 
     def ints(self, field: str) -> tuple[int, ...]:
         """A list of integers; empty when absent."""
-        return ints(self.properties.get(field))
+        attribute = self.properties.get(field)
+        found = ints(attribute)
+        if len(found) != len(items(attribute) or found):
+            self.error(
+                "PTO143",
+                f"{field} of {self.short_name} cannot be {attribute}",
+                at=field,
+                rule=f"{field} is a list of integers",
+            )
+        return found
 
     def text(self, field: str) -> str:
         """A string property; empty when absent."""

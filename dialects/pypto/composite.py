@@ -5,6 +5,7 @@ All compute in f32, whatever the type of their operands, and round once at the e
 
 from __future__ import annotations
 
+import math
 from abc import ABC
 from collections.abc import Sequence
 
@@ -28,6 +29,7 @@ from xdsl.irdl import (
 )
 from xdsl.traits import Pure
 
+from pyptoc.dialects.literals import format_float
 from pyptoc.dialects.pypto import infer_composite as inference
 from pyptoc.dialects.pypto.base import PyptoOp
 from pyptoc.dialects.pypto.call import Call
@@ -44,10 +46,13 @@ SCALE_RULES = ("127/amax", "amax/127")
 
 @irdl_op_definition
 class SoftmaxOp(PyptoOp):
-    """exp(x - max) / sum(exp(x - max)) along an axis; a fully masked row gives zeros.
+    """exp(x - max) / sum(exp(x - max)) along an axis.
+
+    A row that is masked wholly (all -inf) gives zeros, and so does an empty one; a NaN
+    or inf makes all of its row NaN.
 
     Example:
-        %p = pypto.softmax %s axis -1 : tensor<128x?xf32> -> tensor<128x?xf32>
+        %p = pypto.softmax %x axis -1 : tensor<128x?xf32> -> tensor<128x?xf32>
     """
 
     name = "pypto.softmax"
@@ -68,7 +73,10 @@ class OnlineSoftmaxOp(PyptoOp):
     """One step of a softmax over blocks: s [.., M, N] with the state m, l [.., M, 1].
 
     m' = max(m, amax s); alpha = exp(m - m'); p = exp(s - m'); l' = l * alpha + sum p.
-    A row that is masked so far (m' = -inf) has p = 0, alpha = 1 and l' = l. All f32.
+    Start with m = -inf and l = 0; what was summed up with weights p is multiplied with
+    alpha at each step, and divided by l at the end.
+
+    A row that is masked so far (m' = -inf) has p = 0, alpha = 1 and l' = l, never NaN.
 
     Example:
         %m2, %l2, %p, %alpha = pypto.online_softmax %s state %m, %l
@@ -96,7 +104,10 @@ class OnlineSoftmaxOp(PyptoOp):
 
 @irdl_op_definition
 class MaskCausalOp(PyptoOp, Structured):
-    """s[.., i, c], but -inf where c > i + offset.
+    """s[.., i, c], but -inf where c > i + r.
+
+    Row i sees the columns up to i + r; a negative r hides the first rows wholly. The
+    scores have rank 2 at least; bits are copied.
 
     Example:
         %m = pypto.mask_causal %s offset %r : tensor<?x512xf32> -> tensor<?x512xf32>
@@ -135,6 +146,15 @@ class NormOp(PyptoOp, ABC):
 
     @classmethod
     def infer(cls, call: Call) -> Sequence[Attribute]:
+        eps = call.real("eps")
+        if not 0 <= eps < math.inf:
+            call.error(
+                "PTO143",
+                f"eps of {call.short_name} cannot be {format_float(eps)}",
+                at="eps",
+                rule="eps is finite and not negative",
+                help="write eps 1.0e-6",
+            )
         weights = (*call.types("gamma"), *call.types("beta"))
         source, target = call.type("source"), call.properties.get("target")
         return [inference.norm(call.site, source, weights, target)]
@@ -142,7 +162,10 @@ class NormOp(PyptoOp, ABC):
 
 @irdl_op_definition
 class RmsNormOp(NormOp):
-    """x * (1 / sqrt(sum(x * x * (1/D)) + eps)) * gamma, in x's type unless `to`.
+    """x * (1 / sqrt(sum(x * x * (1/D)) + eps)) * gamma over the last axis.
+
+    gamma is [D]. The squares are scaled before the sum, 1 / sqrt is a division. The
+    result has the type of x, or that after `to`. eps is needed: 1.0e-5 is usual.
 
     Example:
         %y = pypto.rms_norm %x, %gamma eps 1.0e-5
@@ -161,6 +184,9 @@ class RmsNormOp(NormOp):
 @irdl_op_definition
 class LayerNormOp(NormOp):
     """d * (1 / sqrt(sum(d * d * (1/D)) + eps)) * gamma + beta, d = x - sum(x * (1/D)).
+
+    Over the last axis; gamma and beta are [D]. 1 / sqrt is a division. The result has
+    the type of x, or that after `to`. eps is needed: 1.0e-6 is usual.
 
     Example:
         %y = pypto.layer_norm %x, %gamma, %beta eps 1.0e-6 to bf16
@@ -184,8 +210,14 @@ class LayerNormOp(NormOp):
 class SwigluOp(PyptoOp):
     """v * sigmoid(v) * g; of one operand, v and g are the halves of its last axis.
 
+    The first half is the SiLU side. An odd size is an error (PTO137; PTO403 where only
+    the run knows it). v = -inf gives -0.0 * g. Two operands have one type and one
+    shape.
+
     Example:
-        %s = pypto.swiglu %y : tensor<?x7168xf32> -> tensor<?x3584xf32>
+        %y = pypto.swiglu %v, %g
+            : tensor<?x3584xf32>, tensor<?x3584xf32> -> tensor<?x3584xf32>
+        %y = pypto.swiglu %v : tensor<?x7168xf32> -> tensor<?x3584xf32>
     """
 
     name = "pypto.swiglu"
@@ -205,13 +237,20 @@ class RopeOp(PyptoOp):
     """Rotary position embedding: x * cos + concat(-x2, x1) * sin; x1, x2 halves of x.
 
     `{interleaved}` first brings pairs apart: [.., d/2, 2] is read as [.., 2, d/2].
-    `first 64` rotates the first 64 elements of the last axis, the rest passes through.
-    cos and sin broadcast against what is rotated. The result has x's type.
+    `first 64` rotates the first 64 elements of the last axis, the rest passes through
+    with its bits. What rotates is an even number of elements, else it is an error
+    (PTO137).
+
+    cos and sin broadcast against what is rotated, by the rule of elementwise ops. The
+    result has the type of x.
 
     Example:
         %y = pypto.rope %x, %cos, %sin {interleaved}
             : tensor<?x128x64xbf16>, tensor<?x1x64xbf16>, tensor<?x1x64xbf16>
             -> tensor<?x128x64xbf16>
+        %y = pypto.rope %x, %cos, %sin first 64
+            : tensor<?x128x192xbf16>, tensor<?x1x64xf32>, tensor<?x1x64xf32>
+            -> tensor<?x128x192xbf16>
     """
 
     name = "pypto.rope"
@@ -242,14 +281,20 @@ class RopeOp(PyptoOp):
 class QuantizeOp(PyptoOp):
     """Symmetric quantisation along an axis, or in groups of it: values and f32 scales.
 
-    a = amax|x| (in f32); r = 127 / a; q = sat_i8(rint(x * r)); scale = 1 / r, the axis
-    kept. A row of zeros, or too small for a finite r, gives q = 0, scale = 0; NaN gives
-    q = 0, scale = NaN; inf gives q = 0, scale = inf.
-    `{scale = "amax/127"}` takes scale = a / 127 and q = clip(rint(x / scale)).
+    a = amax|x| (in f32); r = 127 / a; q = rint(x * r), so |q| <= 127; scale = 1 / r.
+    The scales keep the axis with size 1; `group 128` has one for each 128 elements of
+    it, and the axis is a whole number of groups (PTO137). `{scale = "amax/127"}` takes
+    scale = a / 127 and q = clip(rint(x / scale), -127, 127).
+
+    A row of zeros, or one so small that r overflows (a below 3.74e-37), gives q = 0,
+    scale = 0. NaN gives q = 0 in all of its row, scale = NaN; inf gives q = 0, scale =
+    inf.
 
     Example:
         %q, %d = pypto.quantize %x axis -1 to i8
             : tensor<?x3584xf32> -> (tensor<?x3584xi8>, tensor<?x1xf32>)
+        %q, %d = pypto.quantize %x axis -1 group 128 to i8
+            : tensor<?x3584xf32> -> (tensor<?x3584xi8>, tensor<?x28xf32>)
     """
 
     name = "pypto.quantize"
@@ -290,7 +335,9 @@ class QuantizeOp(PyptoOp):
 
 @irdl_op_definition
 class DequantizeOp(PyptoOp):
-    """f32(x) * s1 * s2, in this order, rounded once; scales broadcast against x.
+    """f32(x) * s1 * s2, in this order, rounded once at the end.
+
+    One scale or more; each broadcasts against x and does not enlarge it.
 
     Example:
         %y = pypto.dequantize %x scales %s1, %s2 to bf16
@@ -322,10 +369,15 @@ class QuantMxOp(PyptoOp):
 
     The axis is K of a matrix, the last or the one before. Scales are laid out as
     `scaled_mm` reads them: [.., M, ceil(K/64), 2] for axis -1, [.., ceil(K/64), N, 2]
-    for axis -2.
+    for axis -2. What is missing of the last block counts as zeros.
+
+    The scale is the power of two at or below amax over the greatest power of two of the
+    f8 type (2^8 for f8E4M3FN, 2^15 for f8E5M2), as in OCP Microscaling 1.0; values are
+    x / scale, saturated. A block of zeros has the least scale; inf and NaN make the
+    scale NaN.
 
     Example:
-        %q, %s = pypto.quant_mx %x axis -1 to f8E4M3FN
+        %q, %d = pypto.quant_mx %x axis -1 to f8E4M3FN
             : tensor<?x512xbf16> -> (tensor<?x512xf8E4M3FN>, tensor<?x8x2xf8E8M0FNU>)
     """
 

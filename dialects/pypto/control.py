@@ -19,7 +19,13 @@ from abc import ABC
 from collections.abc import Sequence
 from typing import ClassVar, Self
 
-from xdsl.dialects.builtin import DenseArrayBase, IndexType, LocationAttr, UnknownLoc
+from xdsl.dialects.builtin import (
+    DenseArrayBase,
+    IndexType,
+    LocationAttr,
+    TensorType,
+    UnknownLoc,
+)
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue, Use
 from xdsl.irdl import (
     AttrSizedOperandSegments,
@@ -253,7 +259,8 @@ class LoopOp(PyptoOp, ABC):
             raise VerifyException("results have the types of the initial values")
         for step in self.mixed_steps:
             if isinstance(step, int) and step <= 0:
-                error(self, "PTO154", f"step {step} is not positive")
+                rule = "a step is at least 1"
+                error(self, "PTO154", f"step {step} is not positive", rule=rule)
         self.check_body(None)
 
 
@@ -263,7 +270,19 @@ def _unknown() -> LocationAttr:
 
 @irdl_op_definition
 class YieldOp(PyptoOp):
-    """The values of the next iteration: `yield %m2, %l2`."""
+    """The values of the next iteration of a `for`.
+
+    One value for each `iter`, of its type up to `?` (PTO150, PTO151).
+
+    Example:
+        func.func @twice(%x: tensor<4xf32>) -> tensor<4xf32> {
+          %y = pypto.for (%i = 0 to 2) iter(%a = %x) {
+            %b = pypto.add %a, %a
+            pypto.yield %b
+          }
+          func.return %y : tensor<4xf32>
+        }
+    """
 
     name = "pypto.yield"
 
@@ -283,9 +302,32 @@ class YieldOp(PyptoOp):
 
 @irdl_op_definition
 class ForOp(LoopOp):
-    """Iterations one after the other that carry values (see the module)."""
+    """Iterations one after the other that carry values.
+
+    From the lower bound up to the upper one, which is excluded; none where it is not
+    greater. `%i +: %n` also gives the size of the last, ragged piece: %n = min(step,
+    upper - %i). The step is positive (PTO154). The results are what the last `yield`
+    has, or the initial values where nothing ran.
+
+    Example:
+        func.func @sum(%x: tensor<?x64xf32>, %zero: tensor<1x64xf32>)
+            -> tensor<1x64xf32> {
+          %m = pypto.dim %x, 0
+          %s = pypto.for (%i +: %n = 0 to %m step 32) iter(%a = %zero) {tag = "rows"} {
+            %block = pypto.view %x[%i +: %n, :]
+            %part = pypto.sum %block axis 0 {keepdim}
+            %b = pypto.add %a, %part
+            pypto.yield %b
+          }
+          func.return %s : tensor<1x64xf32>
+        }
+    """
 
     name = "pypto.for"
+    USAGE = (
+        "(%i [+: %n] = <lower> to <upper> [step <step>]) "
+        "[iter(%x = %init, ..)] [{settings}] {body}"
+    )
 
     traits = traits_def(RecursiveMemoryEffect())
     BINDING = "iter"
@@ -328,6 +370,7 @@ class ForOp(LoopOp):
             call.error(
                 "PTO150",
                 f"yield has {len(values)} values, the loop carries {len(args)}",
+                rule="one value for each iter",
             )
         for index, (arg, value) in enumerate(zip(args, values, strict=True)):
             if has_error(arg) or has_error(value):
@@ -349,9 +392,31 @@ def _check_yield(call: Call, index: int, carried: Attribute, given: Attribute) -
 
 @irdl_op_definition
 class ForallOp(LoopOp):
-    """Independent iterations that store into write-only `outs` (see the module)."""
+    """Independent iterations that store into write-only `outs`.
+
+    Several indices make a grid; bounds, steps and `+: %n` are as in `for`. The results
+    are the initial values with what was stored. Reading an `outs` is an error (PTO153),
+    and so is storing the same element in two iterations. Inner loops may store into an
+    outer forall's `outs`.
+
+    Example:
+        func.func @silu(%x: tensor<?x64xf32>) -> tensor<?x64xf32> {
+          %m = pypto.dim %x, 0
+          %d = pypto.empty[%m, 64] : tensor<?x64xf32>
+          %y = pypto.forall (%i +: %n = 0 to %m step 32) outs(%o = %d) {
+            %block = pypto.view %x[%i +: %n, :]
+            %s = pypto.silu %block
+            pypto.store %s into %o[%i, 0]
+          }
+          func.return %y : tensor<?x64xf32>
+        }
+    """
 
     name = "pypto.forall"
+    USAGE = (
+        "(%i [+: %n] = <lower> to <upper> [step <step>], ..) "
+        "[outs(%x = %init, ..)] [{settings}] {body}"
+    )
 
     traits = traits_def(NoTerminator())
     BINDING = "outs"
@@ -362,7 +427,24 @@ class ForallOp(LoopOp):
         return self.bound_args
 
     def check_body(self, parser: LocParser | None) -> None:
+        last = self.body.block.last_op
+        if isinstance(last, YieldOp):
+            error(
+                last,
+                "PTO150",
+                "the body of a forall has no pypto.yield",
+                rule="its iterations carry nothing: they store into outs",
+                help="pypto.store %t into %o[...], or carry values with pypto.for",
+            )
         for out in self.outs:
+            if not isinstance(out.type, TensorType) and not has_error(out):
+                error(
+                    out.location,
+                    "PTO110",
+                    f"outs of a forall are tensors, %{out.name_hint or 'o'} is "
+                    f"{out.type}",
+                    rule="an iteration stores its part of a tensor",
+                )
             for use in out.uses:
                 store = isinstance(use.operation, StoreOp)
                 if store and use.operation.operands[use.index] is out and use.index:

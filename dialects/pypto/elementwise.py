@@ -3,9 +3,7 @@
 Operands are tensors of one element type whose shapes broadcast (right-aligned, a static
 1 repeats). In any place but the condition of `where` a literal may stand, rounded once
 to the element type, or an SSA scalar: f32 beside floats, i32 or index beside integers.
-`args` has them in written order. bf16 and f16 compute in f32 and round once.
-
-Ops of one operand are in `unary.py`.
+bf16 and f16 compute in f32 and round once.
 """
 
 from __future__ import annotations
@@ -73,10 +71,13 @@ class BinaryOp(ElementwiseOp, ABC):
 
 @irdl_op_definition
 class AddOp(BinaryOp):
-    """x + y; integers wrap.
+    """x + y.
+
+    Floats round once, to the element type, and overflow to inf. Integers wrap.
 
     Example:
         %z = pypto.add %x, %y : tensor<?x64xf32>, tensor<64xf32> -> tensor<?x64xf32>
+        %z = pypto.add %x, 2.0 : tensor<?x64xf32> -> tensor<?x64xf32>
     """
 
     name = "pypto.add"
@@ -84,9 +85,12 @@ class AddOp(BinaryOp):
 
 @irdl_op_definition
 class SubOp(BinaryOp):
-    """x - y; integers wrap.
+    """x - y.
+
+    Floats round once, to the element type, and overflow to inf. Integers wrap.
 
     Example:
+        %z = pypto.sub %x, %y : tensor<?x64xf32>, tensor<64xf32> -> tensor<?x64xf32>
         %z = pypto.sub 1.0, %x : tensor<?x64xf32> -> tensor<?x64xf32>
     """
 
@@ -95,10 +99,14 @@ class SubOp(BinaryOp):
 
 @irdl_op_definition
 class MulOp(BinaryOp):
-    """x * y; integers wrap.
+    """x * y.
+
+    Floats round once, to the element type, and overflow to inf; 0 * inf is NaN.
+    Integers wrap.
 
     Example:
         %z = pypto.mul %x, %y : tensor<?x64xf32>, tensor<64xf32> -> tensor<?x64xf32>
+        %z = pypto.mul %x, 2.0 : tensor<?x64xf32> -> tensor<?x64xf32>
     """
 
     name = "pypto.mul"
@@ -106,10 +114,14 @@ class MulOp(BinaryOp):
 
 @irdl_op_definition
 class DivOp(BinaryOp):
-    """x / y of floats, correctly rounded; with `zero_if_zero` 0 where y is 0.
+    """x / y of floats, correctly rounded.
+
+    x / 0 is inf with the sign of x and y, 0 / 0 is NaN. `zero_if_zero` gives 0 wherever
+    y is 0: a softmax of rows that are masked wholly wants that. Integers divide with
+    `floordiv`.
 
     Example:
-        %z = pypto.div %x, %l {zero_if_zero}
+        %z = pypto.div %x, %y {zero_if_zero}
             : tensor<?x64xf32>, tensor<?x1xf32> -> tensor<?x64xf32>
     """
 
@@ -122,10 +134,13 @@ class DivOp(BinaryOp):
 
 @irdl_op_definition
 class MaximumOp(BinaryOp):
-    """The greater of x and y; NaN if either is NaN.
+    """The greater of x and y.
+
+    NaN if either is NaN.
 
     Example:
-        %z = pypto.maximum %x, %y : tensor<?x64xf32>, tensor<64xf32> -> tensor<?x64xf32>
+        %z = pypto.maximum %x, %y
+            : tensor<?x64xf32>, tensor<64xf32> -> tensor<?x64xf32>
     """
 
     name = "pypto.maximum"
@@ -133,10 +148,13 @@ class MaximumOp(BinaryOp):
 
 @irdl_op_definition
 class MinimumOp(BinaryOp):
-    """The lesser of x and y; NaN if either is NaN.
+    """The lesser of x and y.
+
+    NaN if either is NaN.
 
     Example:
-        %z = pypto.minimum %x, %y : tensor<?x64xf32>, tensor<64xf32> -> tensor<?x64xf32>
+        %z = pypto.minimum %x, %y
+            : tensor<?x64xf32>, tensor<64xf32> -> tensor<?x64xf32>
     """
 
     name = "pypto.minimum"
@@ -145,6 +163,9 @@ class MinimumOp(BinaryOp):
 @irdl_op_definition
 class PowOp(BinaryOp):
     """x to the power of y.
+
+    x to the power of 0 is 1, and so is 1 to any power, even of NaN. A negative x with a
+    y that is not whole gives NaN.
 
     Example:
         %z = pypto.pow %x, %y : tensor<?x64xf32>, tensor<64xf32> -> tensor<?x64xf32>
@@ -158,6 +179,9 @@ class PowOp(BinaryOp):
 class RemOp(BinaryOp):
     """x - y * trunc(x / y): the remainder has the sign of x.
 
+    Exact. Of floats with y = 0 or x = inf it is NaN. An integer y of 0 is a run-time
+    error (PTO403).
+
     Example:
         %z = pypto.rem %x, %y : tensor<?x64xf32>, tensor<64xf32> -> tensor<?x64xf32>
     """
@@ -168,6 +192,9 @@ class RemOp(BinaryOp):
 @irdl_op_definition
 class FloordivOp(BinaryOp):
     """The whole quotient of integers, rounded toward minus infinity.
+
+    -7 floordiv 2 is -4. A y of 0 is a run-time error (PTO403). The least integer
+    divided by -1 wraps.
 
     Example:
         %z = pypto.floordiv %x, %y
@@ -182,6 +209,8 @@ class FloordivOp(BinaryOp):
 class AndOp(BinaryOp):
     """Logical and of i1, bitwise and of integers.
 
+    Every bit of the result is the and of the two bits; signs are bits as well.
+
     Example:
         %z = pypto.and %x, %y : tensor<?x64xi1>, tensor<64xi1> -> tensor<?x64xi1>
     """
@@ -194,6 +223,8 @@ class AndOp(BinaryOp):
 class OrOp(BinaryOp):
     """Logical or of i1, bitwise or of integers.
 
+    Every bit of the result is the or of the two bits; signs are bits as well.
+
     Example:
         %z = pypto.or %x, %y : tensor<?x64xi1>, tensor<64xi1> -> tensor<?x64xi1>
     """
@@ -205,6 +236,8 @@ class OrOp(BinaryOp):
 @irdl_op_definition
 class XorOp(BinaryOp):
     """Logical exclusive or of i1, bitwise of integers.
+
+    Every bit of the result is the exclusive or of the two bits; signs are bits as well.
 
     Example:
         %z = pypto.xor %x, %y : tensor<?x64xi1>, tensor<64xi1> -> tensor<?x64xi1>
@@ -222,10 +255,12 @@ class CompareOp(BinaryOp, ABC):
 
 @irdl_op_definition
 class EqOp(CompareOp):
-    """True where x equals y; false where either is NaN.
+    """True where x equals y.
+
+    False where either is NaN; 0.0 equals -0.0.
 
     Example:
-        %c = pypto.eq %x, 0.0 : tensor<?x64xf32> -> tensor<?x64xi1>
+        %c = pypto.eq %x, %y : tensor<?x64xf32>, tensor<64xf32> -> tensor<?x64xi1>
     """
 
     name = "pypto.eq"
@@ -234,10 +269,12 @@ class EqOp(CompareOp):
 
 @irdl_op_definition
 class NeOp(CompareOp):
-    """True where x differs from y; true where either is NaN.
+    """True where x differs from y.
+
+    True where either is NaN; 0.0 equals -0.0.
 
     Example:
-        %c = pypto.ne %x, 0.0 : tensor<?x64xf32> -> tensor<?x64xi1>
+        %c = pypto.ne %x, %y : tensor<?x64xf32>, tensor<64xf32> -> tensor<?x64xi1>
     """
 
     name = "pypto.ne"
@@ -246,10 +283,12 @@ class NeOp(CompareOp):
 
 @irdl_op_definition
 class LtOp(CompareOp):
-    """True where x < y; false where either is NaN.
+    """True where x < y.
+
+    False where either is NaN.
 
     Example:
-        %c = pypto.lt %x, 0.0 : tensor<?x64xf32> -> tensor<?x64xi1>
+        %c = pypto.lt %x, %y : tensor<?x64xf32>, tensor<64xf32> -> tensor<?x64xi1>
     """
 
     name = "pypto.lt"
@@ -257,10 +296,12 @@ class LtOp(CompareOp):
 
 @irdl_op_definition
 class LeOp(CompareOp):
-    """True where x <= y; false where either is NaN.
+    """True where x <= y.
+
+    False where either is NaN.
 
     Example:
-        %c = pypto.le %x, 0.0 : tensor<?x64xf32> -> tensor<?x64xi1>
+        %c = pypto.le %x, %y : tensor<?x64xf32>, tensor<64xf32> -> tensor<?x64xi1>
     """
 
     name = "pypto.le"
@@ -268,10 +309,12 @@ class LeOp(CompareOp):
 
 @irdl_op_definition
 class GtOp(CompareOp):
-    """True where x > y; false where either is NaN.
+    """True where x > y.
+
+    False where either is NaN.
 
     Example:
-        %c = pypto.gt %x, 0.0 : tensor<?x64xf32> -> tensor<?x64xi1>
+        %c = pypto.gt %x, %y : tensor<?x64xf32>, tensor<64xf32> -> tensor<?x64xi1>
     """
 
     name = "pypto.gt"
@@ -279,10 +322,12 @@ class GtOp(CompareOp):
 
 @irdl_op_definition
 class GeOp(CompareOp):
-    """True where x >= y; false where either is NaN.
+    """True where x >= y.
+
+    False where either is NaN.
 
     Example:
-        %c = pypto.ge %x, 0.0 : tensor<?x64xf32> -> tensor<?x64xi1>
+        %c = pypto.ge %x, %y : tensor<?x64xf32>, tensor<64xf32> -> tensor<?x64xi1>
     """
 
     name = "pypto.ge"
@@ -290,9 +335,13 @@ class GeOp(CompareOp):
 
 @irdl_op_definition
 class ClipOp(ElementwiseOp):
-    """min(max(x, low), high); NaN stays NaN.
+    """min(max(x, low), high).
+
+    NaN stays NaN, and a limit of NaN gives NaN. Where low > high the result is high.
 
     Example:
+        %y = pypto.clip %x, %low, %high
+            : tensor<?x64xf32>, tensor<64xf32>, tensor<64xf32> -> tensor<?x64xf32>
         %y = pypto.clip %x, -127.0, 127.0 : tensor<?x64xf32> -> tensor<?x64xf32>
     """
 
@@ -307,10 +356,15 @@ class ClipOp(ElementwiseOp):
 
 @irdl_op_definition
 class WhereOp(ElementwiseOp):
-    """x where the condition is true, else y; bits are copied, NaN included.
+    """x where the condition c is true, else y.
+
+    Bits are copied, those of NaN included: nothing is computed or rounded. At least one
+    of x and y is a tensor; c is one always.
 
     Example:
-        %y = pypto.where %c, %x, -inf
+        %z = pypto.where %c, %x, %y
+            : tensor<?x8x1xi1>, tensor<?x8x32xf32>, tensor<32xf32> -> tensor<?x8x32xf32>
+        %z = pypto.where %c, %x, -inf
             : tensor<?x8x1xi1>, tensor<?x8x32xf32> -> tensor<?x8x32xf32>
     """
 
@@ -327,9 +381,18 @@ class WhereOp(ElementwiseOp):
 class CastOp(PyptoOp, Structured):
     """Converts the element type, rounding once.
 
-    The default mode is trunc to an integer and rint to a float. Casts to integers and
-    f8 saturate; `{saturate = false}` wraps integers, and gives NaN (E4M3FN) or inf
-    (E5M2). f16 and bf16 overflow to inf. NaN becomes the integer 0.
+    Modes: `rint` rounds halves to even, `round` away from zero, `floor`, `ceil`,
+    `trunc`, and `odd` (f32 to f16 only). Without a mode, or with `none`, a cast to an
+    integer truncates and any other is `rint`. A mode that a pair of types does not have
+    is an error (PTO117), and so are casts to i1 (write a compare), and from integers to
+    f8.
+
+    Casts to integers and f8 saturate. `{saturate = false}` keeps the low bits of
+    integers, and gives NaN (f8E4M3FN) or inf (f8E5M2) beyond the range. f16 and bf16
+    overflow to inf. NaN becomes the integer 0, and stays NaN among floats.
+
+    To f8E8M0FNU goes the nearest power of two, up from a mantissa of 1.5; the sign is
+    dropped, 0 gives 2^-127, more than 2^127 gives 2^127, inf and NaN give NaN.
 
     Example:
         %y = pypto.cast %x to i32 mode rint : tensor<?x64xf32> -> tensor<?x64xi32>

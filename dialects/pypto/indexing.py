@@ -37,15 +37,20 @@ from pyptoc.dialects.pypto.syntax import Clause, Operands
 
 @irdl_op_definition
 class TopkOp(PyptoOp):
-    """The k greatest elements along an axis and their i32 indices, in descending order.
+    """The k greatest elements along an axis and their indices, in descending order.
 
     Equal elements come by lower index, NaN is the least. `lengths` says how much of
-    each row counts. Of fewer than k elements the rest is `pad_value` (-inf) and
-    `pad_index`; without `pad_index` that is an error.
+    each row counts: 0 to its size, else it is a run-time error (PTO404).
+
+    Of fewer than k elements the rest is `pad_value` (-inf; for integers the least
+    value) and `pad_index`. Without `pad_index` fewer than k are an error: PTO138, or
+    PTO404 where only the run knows it.
 
     Example:
         %v, %i = pypto.topk %x k 2048 axis -1 {pad_index = -1}
             : tensor<?xf32> -> (tensor<2048xf32>, tensor<2048xi32>)
+        %v, %i = pypto.topk %x k 8 axis -1 lengths %n {pad_index = -1}
+            : tensor<4x?xf32>, tensor<4xi32> -> (tensor<4x8xf32>, tensor<4x8xi32>)
     """
 
     name = "pypto.topk"
@@ -83,11 +88,17 @@ class TopkOp(PyptoOp):
 class GatherRowsOp(PyptoOp):
     """Rows of a tensor by number, or through a page table.
 
-    Through a table of pages of P rows, index i means row table[i floordiv P] * P +
-    i mod P. `{pad = -1}` makes rows of zeros for index -1.
+    The result has the shape of idx and then that of a row. Through a table of pages of
+    P rows, index i means row table[i floordiv P] * P + i mod P. `{pad = -1}` makes rows
+    of zeros for index -1.
+
+    An index below 0 or beyond the rows, or one in a page that the pool does not have,
+    is a run-time error (PTO408) that names the position, the index and the page.
 
     Example:
-        %k = pypto.gather_rows %rows at %idx through %table page 128
+        %y = pypto.gather_rows %rows at %idx
+            : tensor<?x512xi8>, tensor<?xi32> -> tensor<?x512xi8>
+        %y = pypto.gather_rows %rows at %idx through %table page 128
             : tensor<?x512xi8>, tensor<?xi32>, tensor<?xi32> -> tensor<?x512xi8>
     """
 
@@ -113,7 +124,8 @@ class GatherRowsOp(PyptoOp):
         table = call.type("table") if call.has("table") else None
         page = call.int("page") if call.has("page") else 1
         if page <= 0:
-            call.error("PTO138", f"pages of {page} rows", at="page")
+            rule = "a page has at least 1 row"
+            call.error("PTO138", f"pages of {page} rows", at="page", rule=rule)
         source, indices = call.type("source"), call.type("indices")
         return [inference.gather_rows(call.site, source, indices, table)]
 
@@ -123,11 +135,14 @@ class ScatterRowsOp(PyptoOp):
     """The destination with some of its rows replaced; the last of equal indices wins.
 
     `rows = [0, 1, 2]` flattens these leading dimensions of the destination to one row
-    number (default [0]). Index `skip` is left out. `unique` asserts that no index
-    repeats, which the run checks.
+    number (default [0]). The source has the shape of slot and then that of a row;
+    dimensions of size 1 may be left out. Index `skip` is left out.
+
+    `unique` asserts that no index repeats, which the run checks. A repeated one, or one
+    outside the rows, is a run-time error (PTO408).
 
     Example:
-        %c = pypto.scatter_rows %rows into %cache at %slot {rows = [0, 1, 2], skip = -1}
+        %c = pypto.scatter_rows %x into %cache at %slot {rows = [0, 1, 2], skip = -1}
             : tensor<?x512xi8>, tensor<?x128x1x512xi8>, tensor<?xi64>
             -> tensor<?x128x1x512xi8>
     """
@@ -159,8 +174,11 @@ class ScatterRowsOp(PyptoOp):
 class GatherOp(PyptoOp):
     """x[.., idx[.., j, ..], ..]: picks along an axis; x and idx have one rank.
 
+    The result has the shape of idx, which has the sizes of x but along the axis. An
+    index outside the axis is a run-time error (PTO408).
+
     Example:
-        %w = pypto.gather %x, %idx axis -1
+        %y = pypto.gather %x, %idx axis -1
             : tensor<?x256xf32>, tensor<?x8xi32> -> tensor<?x8xf32>
     """
 
@@ -182,6 +200,9 @@ class GatherOp(PyptoOp):
 @irdl_op_definition
 class IndexSelectOp(PyptoOp):
     """Whole slices of a tensor along an axis, by number.
+
+    idx has rank 1 and may repeat. An index outside the axis is a run-time error
+    (PTO408).
 
     Example:
         %y = pypto.index_select %x at %idx axis 0
@@ -211,7 +232,8 @@ class IndexSelectOp(PyptoOp):
 class IndexAddOp(PyptoOp):
     """The destination with slices added along an axis, in index order.
 
-    Equal indices accumulate; f16 and bf16 accumulate in f32 and round once.
+    Equal indices accumulate; f16 and bf16 accumulate in f32 and round once, integers
+    wrap. An index outside the axis is a run-time error (PTO408).
 
     Example:
         %y = pypto.index_add %x into %y0 at %idx axis 0
@@ -244,6 +266,9 @@ class IndexAddOp(PyptoOp):
 class OneHotOp(PyptoOp):
     """True in column c of a row where any index of the row is c; n columns.
 
+    [.., m] gives [.., n]. An index that is no column sets nothing, which is how -1
+    pads; a row without indices is all false.
+
     Example:
         %m = pypto.one_hot %idx 8 : tensor<?x4xi32> -> tensor<?x8xi1>
     """
@@ -265,6 +290,8 @@ class OneHotOp(PyptoOp):
 class ProbeOp(PyptoOp):
     """Adds an intermediate value to the outputs of a run, under a name of its own.
 
+    It changes no result.
+
     Example:
         pypto.probe %x "scores" : tensor<?x64xf32>
     """
@@ -275,6 +302,11 @@ class ProbeOp(PyptoOp):
     label = prop_def(StringAttr)
     SYNTAX = (Operands("source"), Text("label"))
     traits = traits_def(MemoryWriteEffect())
+
+    @classmethod
+    def infer(cls, call: Call) -> Sequence[Attribute]:
+        call.tensor("source")
+        return []
 
 
 INDEXING_OPS = (

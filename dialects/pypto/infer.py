@@ -241,6 +241,15 @@ def want_tensor(site: Site, type: Attribute, operand: int) -> Tensor:
             "PTO110",
             f"{site.name} takes a tensor, {site.operand(operand)} is {show(type)}",
             operand=operand,
+            notes=("scalars are computed with pypto.index and pypto.scalar",),
+        )
+    if result.element_type not in ELEMENT_TYPES:
+        site.error(
+            "PTO111",
+            f"{site.name} of {result.element_type} elements: "
+            f"{site.operand(operand)} is {show(type)}",
+            operand=operand,
+            rule=f"elements are {', '.join(map(str, ELEMENT_TYPES))}",
         )
     return result
 

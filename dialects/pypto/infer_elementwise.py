@@ -114,9 +114,9 @@ def tensor_args(
 ) -> list[tuple[int, Tensor]]:
     """The tensor operands with their positions: at least one."""
     tensors = [
-        (position, type)
-        for position, type in enumerate(map(as_tensor, args))
-        if type is not None
+        (position, want_tensor(site, type, position))
+        for position, type in enumerate(args)
+        if type is not None and (len(args) == 1 or as_tensor(type) is not None)
     ]
     if not tensors:
         site.error(
@@ -153,7 +153,8 @@ def where(site: Site, args: Sequence[Attribute | None]) -> Tensor:
     """`where %c, %x, %y`: an i1 tensor, then values that broadcast with it."""
     first = args[0]
     if first is None:
-        site.error("PTO110", "the condition of where is a tensor", operand=0)
+        help = "%c = pypto.ne %x, 0 makes a condition"
+        site.error("PTO110", "the condition of where is a tensor", operand=0, help=help)
     condition = want_tensor(site, first, 0)
     is_condition = is_truth(condition.element_type)
     help = f"compare first: pypto.ne {site.operand(0)}, 0"

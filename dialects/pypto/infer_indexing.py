@@ -55,6 +55,7 @@ def topk(
             "PTO138",
             f"topk of {k} among {most}",
             operand=0,
+            rule="" if k >= 0 else "k is at least 0",
             help="add {pad_index = -1} to fill the places that are left"
             if k >= 0
             else "",
@@ -137,6 +138,7 @@ def gather(site: Site, source: Attribute, indices: Attribute, axis: int) -> Tens
                 "PTO138",
                 f"gather along axis {axis}: dimension {i} is {a} and {b}",
                 operand=1,
+                rule="tensor and indices have equal sizes, but along the axis",
             )
         result.append(merged)
     return tensor(data.element_type, result)
@@ -182,5 +184,6 @@ def one_hot(site: Site, indices: Attribute, size: int) -> Tensor:
     at = index_tensor(site, indices, 0)
     want_rank(site, at, 0, 1, least=True)
     if size < 0:
-        site.error("PTO138", f"one_hot of {size} columns")
+        rule = "the number of columns is at least 0"
+        site.error("PTO138", f"one_hot of {size} columns", rule=rule)
     return tensor(i1, [*dims_of(at)[:-1], static(size)])

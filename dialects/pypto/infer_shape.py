@@ -140,6 +140,7 @@ def transpose(site: Site, source: Attribute, perm: Sequence[int]) -> Tensor:
             f"perm {list(perm)} does not permute the {len(have)} dimensions "
             f"of {site.operand(0)}",
             operand=0,
+            rule="perm names each dimension once, counted from 0",
         )
     return tensor(source.element_type, [have[axis] for axis in perm])
 
@@ -153,6 +154,7 @@ def expand(site: Site, source: Attribute, sizes: Sequence[Size]) -> Tensor:
             "PTO139",
             f"expand of {show_dims(have)} to {_show(sizes)}: too few sizes",
             operand=0,
+            rule="one size for each dimension, and more of them in front",
         )
     result: list[Dim] = []
     for dim, size in zip(have, sizes, strict=True):

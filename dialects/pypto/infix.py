@@ -108,7 +108,8 @@ def _check_same_line(parser: LocParser, span: Span[str]) -> None:
     end = end_before(parser.text, span.start)
     if end is not None and parser.text[end - 1] not in "(,":
         last = Span(end - 1, end, span.input)
-        error(last, "PTO145", "the expression ends too early")
+        rule = "an operator has an operand on both sides"
+        error(last, "PTO145", "the expression ends too early", rule=rule)
 
 
 def _value(text: str, parser: LocParser, span: Span[str]) -> SSAValue:
@@ -118,19 +119,29 @@ def _value(text: str, parser: LocParser, span: Span[str]) -> SSAValue:
 
 def _raise_syntax(parser: LocParser, tokens: InfixTokens, message: str) -> NoReturn:
     at = parser.token.span
+    if _is_float(tokens.last.text):
+        at = tokens.last
     _check_same_line(parser, at)
     found = re.match(r"unexpected '(.+)'", message)
     if found is not None and tokens.last.text == found[1]:
         at = tokens.last
     if at.text == "/" or tokens.last.text == "/":
         message = "there is no / for integers"
+    if _is_float(at.text):
+        message = f"{at.text} is no integer"
     error(at, "PTO145", message, help=_hint(at.text))
+
+
+def _is_float(text: str) -> bool:
+    return text[:1].isdigit() and "." in text
 
 
 def _hint(text: str) -> str:
     if text == "/":
         return "write floordiv or ceildiv"
-    return ""
+    if _is_float(text):
+        return "write an integer here; floats are computed with pypto.scalar"
+    return "for example %n = pypto.index min(%a - %b, 2048)"
 
 
 def _check_constants(call: Call, expr: Expr | Compare) -> None:

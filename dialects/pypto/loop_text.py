@@ -66,7 +66,8 @@ class LoopHeader:
             step = parse_mixed(parser)
             if isinstance(step, int) and step <= 0:
                 span = parser.span_from(start)
-                error(span, "PTO154", f"step {step} is not positive")
+                rule = "a step is at least 1"
+                error(span, "PTO154", f"step {step} is not positive", rule=rule)
         self.bounds.append((lower, upper, step))
         self.tails.append(tail)
 

@@ -55,8 +55,13 @@ class ProductOp(PyptoOp, ABC):
 class MatmulOp(ProductOp, Structured):
     """The matrix product over the last two dimensions; leading ones broadcast.
 
-    A right side of rank 2 serves all leading dimensions of the left: no reshape is
-    needed. `a_trans` and `b_trans` read a side with its last two dimensions exchanged.
+    [.., M, K] times [.., K, N] is [.., M, N]. A right side of rank 2 serves all leading
+    dimensions of the left: no reshape is needed. `a_trans` and `b_trans` read a side
+    with its last two dimensions exchanged. K that differs is an error (PTO120), batches
+    that do not broadcast as well (PTO121).
+
+    Floats accumulate in f32 and f8 types may be mixed; i8 accumulates exactly in i32.
+    `to` rounds once from there; only i8 products go to i32. K = 0 gives zeros.
 
     Example:
         %s = pypto.matmul %q, %k to bf16 {b_trans}
@@ -93,14 +98,19 @@ class MatmulOp(ProductOp, Structured):
 class MmaOp(PyptoOp):
     """acc + a @ b on rank-2 tiles, as one step of a sum over K; made by passes.
 
-    With scales a and b are f8; sa is [m, 2*ceil(k/64)] or with `scales_a_trans`
-    [ceil(k/64), 2*m], sb is [ceil(k/64), 2*n] or with `scales_b_trans`
-    [n, 2*ceil(k/64)].
+    acc is f32, or i32 for i8 products. With scales a and b are f8; sa is [m,
+    2*ceil(k/64)] or with `scales_a_trans` [ceil(k/64), 2*m], sb is [ceil(k/64), 2*n] or
+    with `scales_b_trans` [n, 2*ceil(k/64)].
 
     Example:
         %d = pypto.mma %c, %a, %b
             : tensor<16x32xf32>, tensor<16x64xbf16>, tensor<64x32xbf16>
             -> tensor<16x32xf32>
+        %d = pypto.mma %c, %a, %b
+            : tensor<16x32xi32>, tensor<16x64xi8>, tensor<64x32xi8> -> tensor<16x32xi32>
+        %d = pypto.mma %c, %a, %b scales %sa, %sb
+            : tensor<16x32xf32>, tensor<16x64xf8E4M3FN>, tensor<64x32xf8E4M3FN>,
+              tensor<16x2xf8E8M0FNU>, tensor<1x64xf8E8M0FNU> -> tensor<16x32xf32>
     """
 
     name = "pypto.mma"
@@ -141,7 +151,13 @@ class ScaledMmOp(ProductOp, Structured):
 
     Two scales lie side by side for each 64 elements of K: sa is [M, ceil(K/64), 2],
     with `scales_a_trans` [ceil(K/64), M, 2]; sb is [ceil(K/64), N, 2], with
-    `scales_b_trans` [N, ceil(K/64), 2]. Flags of matrices and scales are independent.
+    `scales_b_trans` [N, ceil(K/64), 2]. sa[m, j, h] scales a[m, 64*j + 32*h +: 32].
+    What a K that is no multiple of 64 leaves of the last pair is not used. Flags of
+    matrices and scales are independent. Leading dimensions broadcast as in `matmul`;
+    the scales have those of their matrix.
+
+    The two f8 types may be mixed. Accumulates in f32; `to` rounds once. Only ascend950
+    has it.
 
     Example:
         %y = pypto.scaled_mm %a, %b scales %sa, %sb
@@ -195,12 +211,19 @@ class ScaledMmOp(ProductOp, Structured):
 class GroupedMatmulOp(ProductOp):
     """Consecutive groups of the rows of a, each times the matrix of its expert.
 
-    a is [M, K], b [E, K, N] (`b_trans`: [E, N, K]), groups [E]: expert e multiplies the
-    rows [sum(groups[:e]), + groups[e]); with `group_kind = "ends"` groups[e] is where
-    its rows end. A group may be empty; a negative one, or a sum that is not M, is a
-    run-time error. Scales as in `scaled_mm`, those of b with E in front.
+    a is [M, K], b [E, K, N] (`b_trans`: [E, N, K]), g [E]: expert e multiplies the rows
+    [sum(g[:e]), + g[e]); with `group_kind = "ends"` g[e] is where its rows end, the
+    other kind is "counts". A group may be empty. A negative one, or a sum that is not
+    M, is a run-time error (PTO402) that names the expert.
+
+    Without scales a and b have the types of `matmul`; with scales they are f8, as in
+    `scaled_mm`, and those of b have E in front. Floats accumulate in f32, i8 exactly in
+    i32.
 
     Example:
+        %y = pypto.grouped_matmul %a, %b groups %g
+            : tensor<?x512xbf16>, tensor<2x512x64xbf16>, tensor<2xi64>
+            -> tensor<?x64xf32>
         %y = pypto.grouped_matmul %a, %b groups %g scales %sa, %sb
             : tensor<?x512xf8E4M3FN>, tensor<2x512x64xf8E4M3FN>, tensor<2xi64>,
               tensor<?x8x2xf8E8M0FNU>, tensor<2x8x64x2xf8E8M0FNU> -> tensor<?x64xf32>
@@ -247,10 +270,15 @@ class EinsumOp(ProductOp):
     """The product of two tensors whose dimensions are named by letters.
 
     A letter of both operands and the result is a batch, one of both operands only is
-    summed over, one of one operand and the result is free. No diagonals.
+    summed over, one of one operand and the result is free. A letter that stands twice
+    in a term (a diagonal) or in one operand only is an error (PTO124), one with two
+    sizes as well (PTO120).
+
+    The meaning is transposes and a batched `matmul`, with its types and its
+    accumulation; `to` rounds once.
 
     Example:
-        %y = pypto.einsum "thd,hdc->thc" %q, %w to bf16
+        %y = pypto.einsum "thd,hdc->thc" %a, %b to bf16
             : tensor<?x128x128xbf16>, tensor<128x128x512xbf16> -> tensor<?x128x512xbf16>
     """
 

@@ -5,10 +5,19 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Collection
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr, StringAttr, f64, i64
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    FloatAttr,
+    IntegerAttr,
+    StringAttr,
+    UnitAttr,
+    f64,
+    i64,
+)
 from xdsl.ir import Attribute, TypeAttribute
+from xdsl.irdl import AttrConstraint
 from xdsl.printer import Printer
 
 from pyptoc.dialects.diagnostics import did_you_mean, error
@@ -22,7 +31,7 @@ from pyptoc.dialects.literals import (
 )
 from pyptoc.dialects.parsing import LocParser
 from pyptoc.dialects.pypto.call import Call
-from pyptoc.dialects.pypto.syntax import Element, Fields, take
+from pyptoc.dialects.pypto.syntax import Element, Fields, Names, take
 
 if TYPE_CHECKING:
     from pyptoc.dialects.pypto.base import PyptoOp
@@ -30,6 +39,9 @@ if TYPE_CHECKING:
 
 class Property(Element, ABC):
     """A value kept in one property."""
+
+    PLACEHOLDER: ClassVar[str]
+    """What stands for the value in the documentation."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -48,6 +60,9 @@ class Property(Element, ABC):
     @abstractmethod
     def convert(self, value: Any) -> Attribute:
         """The property for a Python value given to `make`."""
+
+    def usage(self, names: Names) -> str:
+        return self.PLACEHOLDER
 
     def parse(self, call: Call, parser: LocParser) -> None:
         start = parser.pos
@@ -68,6 +83,8 @@ class Property(Element, ABC):
 class Int(Property):
     """An integer: `axis -1`."""
 
+    PLACEHOLDER = "<int>"
+
     def read(self, parser: LocParser) -> Attribute:
         return IntegerAttr(parse_integer(parser), i64)
 
@@ -80,6 +97,8 @@ class Int(Property):
 
 class Real(Property):
     """A float, kept as f64: `eps 1.0e-5`."""
+
+    PLACEHOLDER = "<float>"
 
     def read(self, parser: LocParser) -> Attribute:
         return FloatAttr(float(parse_number(parser).value), f64)
@@ -94,6 +113,8 @@ class Real(Property):
 
 class Ints(Property):
     """A list of integers in brackets: `perm [1, 0]`."""
+
+    PLACEHOLDER = "[<int>, ..]"
 
     def read(self, parser: LocParser) -> Attribute:
         return i64_array(
@@ -112,6 +133,8 @@ class Ints(Property):
 
 class Text(Property):
     """A string in quotes: `einsum "ij,jk->ik"`."""
+
+    PLACEHOLDER = '"<text>"'
 
     def read(self, parser: LocParser) -> Attribute:
         return StringAttr(parser.parse_str_literal())
@@ -133,7 +156,7 @@ class Word(Property):
 
     def read(self, parser: LocParser) -> Attribute:
         start = parser.token.span
-        word = parser.parse_identifier()
+        word = parser.take().span.text
         if word not in self.choices:
             error(
                 start,
@@ -148,12 +171,17 @@ class Word(Property):
         assert isinstance(value, StringAttr)
         printer.print_string(value.data)
 
+    def usage(self, names: Names) -> str:
+        return " | ".join(self.choices)
+
     def convert(self, value: Any) -> Attribute:
         return StringAttr(value)
 
 
 class Type(Property):
     """A type, kept as it is: `to bf16`."""
+
+    PLACEHOLDER = "<type>"
 
     def read(self, parser: LocParser) -> Attribute:
         return parser.parse_type()
@@ -168,3 +196,22 @@ class Type(Property):
     def wants(self, args: deque[Any], fields: Fields) -> bool:
         by_position = bool(args) and isinstance(args[0], TypeAttribute)
         return by_position or super().wants(args, fields)
+
+
+_SETTINGS: dict[str, Attribute] = {
+    "": UnitAttr(),
+    " = <int>": IntegerAttr(0, i64),
+    " = true | false": IntegerAttr.from_bool(True),
+    " = <float>": FloatAttr(0.0, f64),
+    ' = "<text>"': StringAttr(""),
+    " = [<int>, ..]": ArrayAttr(()),
+}
+"""What follows the name of a setting, with a value of the kind; the first counts."""
+
+
+def setting_usage(name: str, constraint: AttrConstraint) -> str:
+    """`pad_value = <float>`: how a setting in `{...}` is written."""
+    return name + next(
+        (text for text, value in _SETTINGS.items() if constraint.verifies(value)),
+        " = <attribute>",
+    )

@@ -105,9 +105,14 @@ class AccumulatingOp(ReductionOp, ABC):
 
 @irdl_op_definition
 class SumOp(AccumulatingOp):
-    """The sum; of no elements 0. Integers below 32 bits need `to i32`.
+    """The sum of the elements; of none it is 0.
+
+    f16 and bf16 add up in f32 and round once; the order of additions is free. i32 and
+    i64 wrap. Sums of i8, ui8 and i16 would overflow at once: they need `to i32` or `to
+    i64`. Floats take `to f32`.
 
     Example:
+        %s = pypto.sum %x axis -1 : tensor<?x64xbf16> -> tensor<?xbf16>
         %s = pypto.sum %x axis -1 to i32 {keepdim} : tensor<?x64xi8> -> tensor<?x1xi32>
     """
 
@@ -117,10 +122,14 @@ class SumOp(AccumulatingOp):
 
 @irdl_op_definition
 class ProdOp(AccumulatingOp):
-    """The product; of no elements 1. Integers below 32 bits need `to i32`.
+    """The product of the elements; of none it is 1.
+
+    f16 and bf16 multiply in f32 and round once. i32 and i64 wrap; i8, ui8 and i16 need
+    `to i32` or `to i64`. Floats take `to f32`.
 
     Example:
         %p = pypto.prod %x axis 0 : tensor<?x64xf32> -> tensor<64xf32>
+        %p = pypto.prod %x axis 0 to i32 : tensor<?x64xi8> -> tensor<64xi32>
     """
 
     name = "pypto.prod"
@@ -129,7 +138,10 @@ class ProdOp(AccumulatingOp):
 
 @irdl_op_definition
 class MeanOp(AccumulatingOp):
-    """The mean of floats: the sum times 1 / n; of no elements NaN.
+    """The mean: the sum of x * (1/n); of no elements NaN.
+
+    In f32, rounded once. 1/n multiplies before the sum, so that the sum does not
+    overflow.
 
     Example:
         %m = pypto.mean %x axis -1 {keepdim} : tensor<?x64xbf16> -> tensor<?x1xbf16>
@@ -141,7 +153,9 @@ class MeanOp(AccumulatingOp):
 
 @irdl_op_definition
 class VarOp(AccumulatingOp):
-    """The variance of floats: the mean of (x - mean)^2, divided by n, not n - 1.
+    """The variance: the mean of (x - mean)^2, divided by n, not n - 1.
+
+    In f32, rounded once. Of no elements NaN.
 
     Example:
         %v = pypto.var %x axis -1 to f32 : tensor<?x64xbf16> -> tensor<?xf32>
@@ -153,7 +167,10 @@ class VarOp(AccumulatingOp):
 
 @irdl_op_definition
 class LogsumexpOp(AccumulatingOp):
-    """log(sum(exp(x))) without overflow; of no elements or only -inf it is -inf.
+    """log(sum(exp(x))) without overflow.
+
+    The greatest element is taken off before and added again after. Of no elements, or
+    of -inf only, it is -inf; an inf or a NaN gives NaN.
 
     Example:
         %l = pypto.logsumexp %x axis -1 : tensor<?x64xf32> -> tensor<?xf32>
@@ -165,7 +182,10 @@ class LogsumexpOp(AccumulatingOp):
 
 @irdl_op_definition
 class AmaxOp(ReductionOp):
-    """The greatest element; of no elements -inf, for integers the least value.
+    """The greatest element.
+
+    NaN if any element is NaN. Of no elements it is -inf, for integers the least value
+    of their type.
 
     Example:
         %m = pypto.amax %x axis -1 {keepdim} : tensor<?x64xf32> -> tensor<?x1xf32>
@@ -177,7 +197,10 @@ class AmaxOp(ReductionOp):
 
 @irdl_op_definition
 class AminOp(ReductionOp):
-    """The least element; of no elements inf, for integers the greatest value.
+    """The least element.
+
+    NaN if any element is NaN. Of no elements it is inf, for integers the greatest value
+    of their type.
 
     Example:
         %m = pypto.amin %x axis -1 : tensor<?x64xf32> -> tensor<?xf32>
@@ -189,7 +212,10 @@ class AminOp(ReductionOp):
 
 @irdl_op_definition
 class ArgmaxOp(ReductionOp):
-    """The i32 index of the greatest element, the first of equals; a NaN wins.
+    """The index of the greatest element.
+
+    Of equal elements it is the first; the first NaN wins over all. No elements are a
+    run-time error (PTO404).
 
     Example:
         %i = pypto.argmax %x axis -1 : tensor<?x64xf32> -> tensor<?xi32>
@@ -201,7 +227,10 @@ class ArgmaxOp(ReductionOp):
 
 @irdl_op_definition
 class ArgminOp(ReductionOp):
-    """The i32 index of the least element, the first of equals; a NaN wins.
+    """The index of the least element.
+
+    Of equal elements it is the first; the first NaN wins over all. No elements are a
+    run-time error (PTO404).
 
     Example:
         %i = pypto.argmin %x axis -1 : tensor<?x64xf32> -> tensor<?xi32>
@@ -213,7 +242,10 @@ class ArgminOp(ReductionOp):
 
 @irdl_op_definition
 class CumsumOp(PyptoOp, Structured):
-    """Running sums along an axis; an integer that overflows is a run-time error.
+    """Running sums along an axis, each with its own element.
+
+    The axis stays. Floats add up in f32, each sum is rounded once. An integer sum that
+    its type cannot hold is a run-time error (PTO403).
 
     Example:
         %c = pypto.cumsum %x axis 0 : tensor<2xi64> -> tensor<2xi64>

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Sequence
 from io import StringIO
 from typing import ClassVar, Self, cast
@@ -108,10 +109,16 @@ class IndexOp(PyptoOp, WithExpr):
 
     Operators are `+ - * floordiv ceildiv mod min max`; one compare (`== ne < <= > >=`)
     at the root gives an i1. floordiv and mod round toward minus infinity; a zero
-    divisor and a result outside 64 bits are errors at run time.
+    divisor and a result outside 64 bits are errors at run time (PTO403). Operators need
+    blanks: `%a-1` is one name.
+
+    Example:
+        %n = pypto.index min(%len - %i, 2048) : index
+        %c = pypto.index %len mod 4 == 0 : i1
     """
 
     name = "pypto.index"
+    USAGE = "<integer expression>"
 
     inputs = var_operand_def(IndexType)
     expr = prop_def(ExprAttr)
@@ -178,10 +185,14 @@ class ScalarOp(PyptoOp):
     """Float arithmetic on scalars: `scalar sqrt(1.0 - pow(%beta, %t)) : f32`.
 
     Operators are `+ - * /`, functions `pow sqrt exp log abs min max`; each rounds once
-    to f32, in the order written.
+    to f32, in the order written. NaN and inf come as in elementwise ops.
+
+    Example:
+        %s = pypto.scalar sqrt(1.0 - pow(%beta, %t)) / 2.0 : f32
     """
 
     name = "pypto.scalar"
+    USAGE = "<float expression>"
 
     inputs = var_operand_def(Float32Type)
     expr = prop_def(ScalarExprAttr)
@@ -229,6 +240,7 @@ class ScalarOp(PyptoOp):
                     "PTO110",
                     f"scalar takes f32 operands, {span.text} is {value.type}",
                     at="operand",
+                    rule="scalar expressions are over values of type f32",
                 )
             if value not in values:
                 values.append(value)
@@ -258,8 +270,12 @@ def _highest(expr: ScalarExpr) -> int:
 class ReadOp(PyptoOp, Offsets):
     """One element as a scalar: `read %x[%i]`.
 
-    An integer element gives an index (sign-extended), or f32 with `: f32`; an f32
-    element gives f32.
+    An integer gives an index (sign-extended), or f32 with `: f32`; i1 gives 0 or 1; f32
+    gives f32. Narrower floats are cast first. An offset outside the tensor is an error:
+    PTO132, or PTO402 at run time.
+
+    Example:
+        %n = pypto.read %x[%i, 0] : tensor<?x4xi32> -> index
     """
 
     name = "pypto.read"
@@ -299,7 +315,13 @@ def read_type(call: Call, element: Attribute) -> Attribute:
 
 @irdl_op_definition
 class DimOp(PyptoOp):
-    """The size of a dimension: `dim %x, 0`; of a tensor or a buffer."""
+    """The size of a dimension: `dim %x, 0`; of a tensor or a buffer.
+
+    The axis is counted from 0 and is not negative (PTO135).
+
+    Example:
+        %m = pypto.dim %x, 0 : tensor<?x64xf32> -> index
+    """
 
     name = "pypto.dim"
 
@@ -313,7 +335,7 @@ class DimOp(PyptoOp):
     @classmethod
     def infer(cls, call: Call) -> Sequence[Attribute]:
         type = call.type("source")
-        if not isinstance(type, TensorType | MemRefType):
+        if not isinstance(type, MemRefType):
             call.tensor("source")
         rank = len(shape_of(call.type("source")))
         if not 0 <= call.int("axis") < rank:
@@ -329,13 +351,19 @@ class DimOp(PyptoOp):
 
 @irdl_op_definition
 class AssertOp(PyptoOp, WithExpr):
-    """A condition checked when the operator starts: `assert %a == %b, "{0} {1}"`.
+    """A condition checked at run time: `assert %a == %b, "{0} {1}"`.
 
-    `{0}` and `{1}` in the text are the two sides of the compare, unless further
-    operands follow the text: then they count from the first of those.
+    Where it is false the run stops with the text (PTO401). `{0}` and `{1}` are the two
+    sides of the compare, unless further operands follow the text: then they count from
+    the first of those.
+
+    Example:
+        pypto.assert %a == %b, "groups sum to {0}, not {1}"
+        pypto.assert %p >= 0, "page {0} of {1} is negative", %a, %b
     """
 
     name = "pypto.assert"
+    USAGE = '<compare>, "<text>"[, %value, ..]'
 
     inputs = var_operand_def(IndexType)
     values = var_operand_def(IndexType)
@@ -358,6 +386,14 @@ class AssertOp(PyptoOp, WithExpr):
                 "assert needs a compare",
                 rule="a compare is one of == ne < <= > >=",
             )
+        shown = len(call.operands.get("values", ())) or 2
+        for number in re.findall(r"\{(\d+)\}", call.text("message")):
+            if int(number) >= shown:
+                call.error(
+                    "PTO143",
+                    f"the text of assert names {{{number}}}, there are {shown} values",
+                    rule="{0} and {1} are the two sides, or operands after the text",
+                )
         return []
 
     @classmethod
@@ -407,7 +443,9 @@ def _index_value(call: Call, parser: LocParser) -> SSAValue:
         raise PoisonedError
     if value.type != INDEX:
         call.spans["values"] = span
-        call.error("PTO134", f"{span.text} is {value.type}, not index", at="values")
+        message = f"{span.text} is {value.type}, not index"
+        rule = "the values that a text shows are of type index"
+        call.error("PTO134", message, at="values", rule=rule)
     return value
 
 

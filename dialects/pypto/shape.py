@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     TensorType,
 )
-from xdsl.ir import Attribute, BlockArgument, SSAValue, TypedAttribute
+from xdsl.ir import Attribute, BlockArgument, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     irdl_op_definition,
@@ -27,7 +27,6 @@ from xdsl.irdl import (
 )
 from xdsl.traits import MemoryAllocEffect, NoMemoryEffect, Pure
 
-from pyptoc.dialects.literals import Number, as_element
 from pyptoc.dialects.npu_attrs import MaxAttr
 from pyptoc.dialects.pypto import infer_shape
 from pyptoc.dialects.pypto.base import PyptoOp
@@ -36,12 +35,14 @@ from pyptoc.dialects.pypto.brackets import (
     SizeList,
     SubscriptList,
     check_bounds,
-    element_of,
     mixed_offsets,
     mixed_sizes,
+    most_sizes,
     shape_of,
+    sizes_of,
 )
 from pyptoc.dialects.pypto.call import Call
+from pyptoc.dialects.pypto.creating import CREATING_OPS, ArangeOp, EmptyOp, FullOp
 from pyptoc.dialects.pypto.infer import (
     Dim,
     Tensor,
@@ -53,7 +54,7 @@ from pyptoc.dialects.pypto.infer import (
 )
 from pyptoc.dialects.pypto.properties import Int, Ints
 from pyptoc.dialects.pypto.structure import Access, Structure, Structured, pointwise
-from pyptoc.dialects.pypto.syntax import Clause, Literal, Operands, Values
+from pyptoc.dialects.pypto.syntax import Clause, Operands, Values
 from pyptoc.dialects.subscripts import (
     DYNAMIC,
     WHOLE,
@@ -61,7 +62,6 @@ from pyptoc.dialects.subscripts import (
     Offsets,
     Sizes,
     Subscripted,
-    count,
 )
 
 SEGMENTS = AttrSizedOperandSegments(as_property=True)
@@ -71,9 +71,16 @@ SEGMENTS = AttrSizedOperandSegments(as_property=True)
 class ViewOp(PyptoOp, Subscripted):
     """A part of a tensor: `view %x[%i, :, %o +: %n]`.
 
-    A bare index drops its dimension. Offsets are at least 0 and offset + size is at
-    most the dimension, else an error; size 0 is legal. `max = [..]` bounds the sizes of
-    the result where range analysis cannot.
+    One subscript for each dimension: a bare index drops its dimension, `:` takes all of
+    it, `offset +: size` a part. Offsets are at least 0 and offset + size is at most the
+    dimension, else it is an error: PTO132, or PTO402 at run time. Size 0 is legal.
+
+    A dynamic size makes a `?`; `max = [..]` bounds the sizes of the result where range
+    analysis cannot, and is checked. Nothing is copied.
+
+    Example:
+        %y = pypto.view %x[%i, :, %o +: %n]
+            : tensor<4x16x64xf32> -> tensor<16x?xf32>
     """
 
     name = "pypto.view"
@@ -117,18 +124,9 @@ def view_dims(call: Call, field: str) -> list[Dim]:
             kept.append(dim if size == WHOLE else static(size))
         else:
             kept.append(unknown(limits[axis] if limits else None))
-    most = call.ints("max")
-    if not most:
-        return kept
-    if len(most) != len(kept):
-        call.error(
-            "PTO131",
-            f"max has {count(len(most), 'bound')}, the result has rank {len(kept)}",
-            at="max",
-        )
     return [
-        dim if dim.is_static else unknown(bound)
-        for dim, bound in zip(kept, most, strict=True)
+        dim if dim.is_static or bound is None else unknown(bound)
+        for dim, bound in zip(kept, most_sizes(call, len(kept)), strict=True)
     ]
 
 
@@ -140,7 +138,16 @@ def _dims(type: Attribute) -> Sequence[Dim]:
 
 @irdl_op_definition
 class ReshapeOp(PyptoOp, Sizes):
-    """The same elements in row-major order: `reshape %x[-1, 128]`; -1: the rest."""
+    """The same elements in row-major order with other sizes; -1 is what is left.
+
+    The number of elements stays (PTO130; PTO404 where only the run knows it). At most
+    one size is -1. With one `?` in and one -1 out, the rest of one shape divides the
+    rest of the other; otherwise give SSA sizes. -1 of no elements beside a size of 0 is
+    undefined, an error.
+
+    Example:
+        %y = pypto.reshape %x[-1, %n, 128] : tensor<?x512xbf16> -> tensor<?x?x128xbf16>
+    """
 
     name = "pypto.reshape"
 
@@ -155,16 +162,18 @@ class ReshapeOp(PyptoOp, Sizes):
     @classmethod
     def infer(cls, call: Call) -> Sequence[Attribute]:
         call.tensor("source")
-        return [infer_shape.reshape(call.site, call.type("source"), _sizes(call))]
-
-
-def _sizes(call: Call) -> list[int | None]:
-    return [size if isinstance(size, int) else None for size in mixed_sizes(call)]
+        return [infer_shape.reshape(call.site, call.type("source"), sizes_of(call))]
 
 
 @irdl_op_definition
 class TransposeOp(PyptoOp):
-    """Dimension i of the result is dimension perm[i]: `transpose %x perm [1, 0]`."""
+    """Dimension i of the result is dimension perm[i] of x.
+
+    perm names each dimension once, counted from 0 (PTO139). Bits are moved only.
+
+    Example:
+        %y = pypto.transpose %x perm [1, 0] : tensor<?x64xf32> -> tensor<64x?xf32>
+    """
 
     name = "pypto.transpose"
 
@@ -183,7 +192,14 @@ class TransposeOp(PyptoOp):
 
 @irdl_op_definition
 class ExpandOp(PyptoOp, Sizes, Structured):
-    """Repeats dimensions of static size 1: `expand %x[4, -1]`; -1 keeps a dimension."""
+    """Repeats dimensions of static size 1; -1 keeps a dimension.
+
+    Sizes align with the last dimension, more of them add dimensions in front. Only a
+    static 1 is repeated: other sizes must be equal (PTO113; PTO404 at run time).
+
+    Example:
+        %y = pypto.expand %x[4, -1, %n] : tensor<?x1xf32> -> tensor<4x?x?xf32>
+    """
 
     name = "pypto.expand"
 
@@ -198,7 +214,7 @@ class ExpandOp(PyptoOp, Sizes, Structured):
     @classmethod
     def infer(cls, call: Call) -> Sequence[Attribute]:
         source = call.tensor("source")
-        return [infer_shape.expand(call.site, source, _sizes(call))]
+        return [infer_shape.expand(call.site, source, sizes_of(call))]
 
     def structure(self) -> Structure:
         """One point for each element."""
@@ -207,7 +223,15 @@ class ExpandOp(PyptoOp, Sizes, Structured):
 
 @irdl_op_definition
 class ConcatOp(PyptoOp):
-    """Tensors one after the other: `concat %a, %b axis -1`."""
+    """Tensors one after the other along an axis.
+
+    They have one element type, one rank, and one size in all other dimensions (PTO139;
+    PTO404 at run time). The sizes along the axis add up and may be 0.
+
+    Example:
+        %z = pypto.concat %x, %y axis -1
+            : tensor<?x64xf32>, tensor<?x32xf32> -> tensor<?x96xf32>
+    """
 
     name = "pypto.concat"
 
@@ -226,7 +250,14 @@ class ConcatOp(PyptoOp):
 
 @irdl_op_definition
 class CloneOp(PyptoOp, Structured):
-    """A copy with storage of its own: `clone %x`."""
+    """A copy with storage of its own.
+
+    The value is that of x: only storage differs, which a result updated in place would
+    share otherwise.
+
+    Example:
+        %y = pypto.clone %x : tensor<?x64xf32> -> tensor<?x64xf32>
+    """
 
     name = "pypto.clone"
 
@@ -243,134 +274,6 @@ class CloneOp(PyptoOp, Structured):
     def structure(self) -> Structure:
         """One point for each element."""
         return pointwise(self.operands, self.results)
-
-
-class CreatingOp(PyptoOp, Sizes, ABC):
-    """An operation whose result type is not inferred but written (or given to `make`).
-
-    `make(sizes, result_type=bf16)` gives an element type only.
-    """
-
-    @classmethod
-    def infer(cls, call: Call) -> Sequence[Attribute]:
-        sizes = _sizes(call)
-        if not call.given:
-            call.error(
-                "PTO142",
-                f"{call.short_name} needs a result type",
-                help=f"write : {_type_text(sizes)} at the end",
-            )
-        if not isinstance(call.given[0], TensorType):
-            call.given = (_created(call, call.given[0], sizes),)
-            return call.given
-        given = cast(Tensor, call.given[0])
-        shape = shape_of(given)
-        fits = len(shape) == len(sizes) and all(
-            size is None or dim in (size, DYNAMIC)
-            for size, dim in zip(sizes, shape, strict=True)
-        )
-        if not fits:
-            call.error(
-                "PTO140",
-                f"{call.short_name} of sizes {_show(mixed_sizes(call))} "
-                f"is not {show(given)}",
-                at="sizes",
-                help=f"write {_type_text(sizes, str(element_of(given)))}",
-            )
-        return [given]
-
-
-def _created(call: Call, element: Attribute, sizes: Sequence[int | None]) -> Attribute:
-    most = call.ints("max") or [None] * len(sizes)
-    dims = [
-        unknown(bound) if size is None else static(size)
-        for size, bound in zip(sizes, most, strict=True)
-    ]
-    return tensor(element, dims)
-
-
-def _type_text(sizes: Sequence[int | None], element: str = "f32") -> str:
-    dims = "".join("?x" if size is None else f"{size}x" for size in sizes)
-    return f"tensor<{dims}{element}>"
-
-
-def _show(sizes: Sequence[Mixed]) -> str:
-    return "[" + ", ".join(_show_one(size) for size in sizes) + "]"
-
-
-def _show_one(size: Mixed) -> str:
-    return str(size) if isinstance(size, int) else f"%{size.name_hint or '?'}"
-
-
-@irdl_op_definition
-class EmptyOp(CreatingOp):
-    """An uninitialised tensor: `empty[%m, 4] : tensor<?x4xf32>`.
-
-    Reading or returning an element that was never written is an error.
-    """
-
-    name = "pypto.empty"
-
-    sizes = var_operand_def(IndexType)
-    static_sizes = prop_def(DenseArrayBase)
-    max = opt_prop_def(ArrayAttr)
-    result = result_def(TensorType)
-
-    traits = traits_def(MemoryAllocEffect())
-    SYNTAX = (SizeList(),)
-
-
-@irdl_op_definition
-class FullOp(CreatingOp, Structured):
-    """A tensor of one value: `full 0.0[%m, 4] : tensor<?x4xf32>`."""
-
-    name = "pypto.full"
-
-    sizes = var_operand_def(IndexType)
-    value = prop_def(Attribute)
-    static_sizes = prop_def(DenseArrayBase)
-    max = opt_prop_def(ArrayAttr)
-    result = result_def(TensorType)
-
-    traits = traits_def(Pure())
-    SYNTAX = (Literal("value"), SizeList())
-
-    @classmethod
-    def infer(cls, call: Call) -> Sequence[Attribute]:
-        types = CreatingOp.infer.__func__(cls, call)  # pyright: ignore
-        result = cast(Tensor, types[0])
-        element = result.element_type
-        _, value = call.written[0]
-        if isinstance(value, Number):
-            value = as_element(value, element, "full")
-            call.properties["value"] = value
-        type = value.get_type() if isinstance(value, TypedAttribute) else None
-        if type != element:
-            call.error("PTO115", f"a value of type {type} in {show(result)}")
-        return types
-
-    def structure(self) -> Structure:
-        """One point for each element."""
-        return pointwise([], self.results)
-
-
-@irdl_op_definition
-class ArangeOp(CreatingOp, Structured):
-    """0, 1, 2, .. along the last dimension: `arange[%n] : tensor<?xi32>`."""
-
-    name = "pypto.arange"
-
-    sizes = var_operand_def(IndexType)
-    static_sizes = prop_def(DenseArrayBase)
-    max = opt_prop_def(ArrayAttr)
-    result = result_def(TensorType)
-
-    traits = traits_def(Pure())
-    SYNTAX = (SizeList(),)
-
-    def structure(self) -> Structure:
-        """One point for each element."""
-        return pointwise([], self.results)
 
 
 class IntoOp(PyptoOp, Offsets, ABC):
@@ -413,7 +316,16 @@ class IntoOp(PyptoOp, Offsets, ABC):
 
 @irdl_op_definition
 class AssembleOp(IntoOp, Structured):
-    """A tensor with a part replaced: `%r = assemble %t into %d[%i, 0]`."""
+    """The destination with a part replaced, as a new value.
+
+    An offset for each dimension of the destination. The dimensions of x are its
+    trailing ones and extend from their offsets; leading extents are 1. A part outside
+    the destination is an error: PTO132, or PTO402 at run time.
+
+    Example:
+        %z = pypto.assemble %x into %d[%i, 0]
+            : tensor<8x64xf32>, tensor<?x64xf32> -> tensor<?x64xf32>
+    """
 
     name = "pypto.assemble"
 
@@ -441,7 +353,23 @@ class AssembleOp(IntoOp, Structured):
 
 @irdl_op_definition
 class StoreOp(IntoOp):
-    """Writes into an `outs` of an enclosing forall: `store %t into %o[%i, 0]`."""
+    """Writes into an `outs` of an enclosing forall.
+
+    Offsets are as in `assemble`. No element may be stored by two iterations; a part
+    outside the destination is an error: PTO132, or PTO402 at run time. The destination
+    is write-only: reading it is an error (PTO153), and storing to anything else as well
+    (PTO152).
+
+    Example:
+        func.func @rows(%x: tensor<8x64xf32>, %d: tensor<8x64xf32>)
+            -> tensor<8x64xf32> {
+          %r = pypto.forall (%i = 0 to 8) outs(%o = %d) {
+            %row = pypto.view %x[%i, :]
+            pypto.store %row into %o[%i, 0]
+          }
+          func.return %r : tensor<8x64xf32>
+        }
+    """
 
     name = "pypto.store"
 
@@ -478,16 +406,32 @@ def is_out(value: SSAValue, call: Call) -> bool:
 
 
 SHAPE_OPS = (
+    *CREATING_OPS,
     ViewOp,
     ReshapeOp,
     TransposeOp,
     ExpandOp,
     ConcatOp,
     CloneOp,
-    EmptyOp,
-    FullOp,
-    ArangeOp,
     AssembleOp,
     StoreOp,
 )
 """The whole family."""
+
+__all__ = [
+    "SHAPE_OPS",
+    "ArangeOp",
+    "AssembleOp",
+    "CloneOp",
+    "ConcatOp",
+    "EmptyOp",
+    "ExpandOp",
+    "FullOp",
+    "IntoOp",
+    "ReshapeOp",
+    "StoreOp",
+    "TransposeOp",
+    "ViewOp",
+    "is_out",
+    "view_dims",
+]

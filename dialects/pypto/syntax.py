@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from xdsl.dialects.builtin import (
@@ -31,6 +31,7 @@ from pyptoc.dialects.literals import (
     format_literal,
     parse_number,
 )
+from pyptoc.dialects.op_docs import clause_sample
 from pyptoc.dialects.parsing import LocParser
 from pyptoc.dialects.pypto.call import Call, merge_literals
 
@@ -38,6 +39,14 @@ if TYPE_CHECKING:
     from pyptoc.dialects.pypto.base import PyptoOp
 
 Fields = dict[str, Any]
+Names = Mapping[str, Sequence[str]]
+"""What an example calls the operands of each field, without `%`."""
+
+
+def operand_name(names: Names, field: str, index: int = 0) -> str:
+    """`%x`: what the documentation calls an operand; the field where it has none."""
+    given = names.get(field, ())
+    return f"%{given[index] if index < len(given) else field}"
 
 
 class Element(ABC):
@@ -50,6 +59,10 @@ class Element(ABC):
     @abstractmethod
     def print(self, op: PyptoOp, printer: Printer) -> None:
         """Write the element, with the blank or comma before it."""
+
+    @abstractmethod
+    def usage(self, names: Names) -> str:
+        """How the element is written: `axis <int>`; `names` has those of operands."""
 
     @abstractmethod
     def accept(self, call: Call, args: deque[Any], fields: Fields) -> None:
@@ -115,6 +128,7 @@ class Operands(Element):
                     f"{call.short_name} takes {wanted} operands here, "
                     f"this one has {index}",
                     length=len(call.name),
+                    help=call.example(),
                 )
             value, span = parser.parse_value()
             call.operands[name] = (value,)
@@ -126,6 +140,9 @@ class Operands(Element):
         printer.print_list(
             [getattr(op, name) for name in self.names], printer.print_ssa_value
         )
+
+    def usage(self, names: Names) -> str:
+        return ", ".join(operand_name(names, name) for name in self.names)
 
     def accept(self, call: Call, args: deque[Any], fields: Fields) -> None:
         for name in self.names:
@@ -201,7 +218,8 @@ class Values(Element):
             elif self.most > self.least:
                 wanted = f"{self.least} to {self.most} operands"
             have = f"this one has {count}"
-            call.error("PTO116", f"{call.short_name} takes {wanted}, {have}")
+            message = f"{call.short_name} takes {wanted}, {have}"
+            call.error("PTO116", message, help=call.example())
 
     def print(self, op: PyptoOp, printer: Printer) -> None:
         values = call_group(op, self.name)
@@ -216,6 +234,16 @@ class Values(Element):
                 printer.print_string(format_literal(value))
 
         printer.print_list(args, print_one)
+
+    def usage(self, names: Names) -> str:
+        given = names.get(self.name, ())
+        text = ", ".join(operand_name(names, self.name, i) for i in range(self.least))
+        if self.most is None:
+            first = operand_name(names, self.name)
+            return f"{text}, .." if text else f"[{first}, ..]"
+        for index in range(self.least, min(max(len(given), self.least), self.most)):
+            text += f"[, {operand_name(names, self.name, index)}]"
+        return text
 
     def accept(self, call: Call, args: deque[Any], fields: Fields) -> None:
         given: list[Any] = []
@@ -257,6 +285,14 @@ class Values(Element):
             if isinstance(value, SSAValue):
                 entries.append(UnitAttr())
                 continue
+            if index < self.like:
+                call.error(
+                    "PTO110",
+                    f"operand {index + 1} of {call.short_name} is no number",
+                    at=key,
+                    rule="it is a tensor",
+                    help=call.example(),
+                )
             if isinstance(value, Number):
                 value = as_element(value, element, call.short_name)
                 call.written[index] = (key, value)
@@ -311,6 +347,9 @@ class Literal(Element):
     def print(self, op: PyptoOp, printer: Printer) -> None:
         printer.print_string(f" {format_literal(op.properties[self.name])}")
 
+    def usage(self, names: Names) -> str:
+        return "<number>"
+
     def accept(self, call: Call, args: deque[Any], fields: Fields) -> None:
         value = take(self.name, args, fields)
         if isinstance(value, int | float):
@@ -331,6 +370,9 @@ class Comma(Element):
 
     def print(self, op: PyptoOp, printer: Printer) -> None:
         printer.print_string(",")
+
+    def usage(self, names: Names) -> str:
+        return ","
 
     def accept(self, call: Call, args: deque[Any], fields: Fields) -> None:
         pass
@@ -364,11 +406,13 @@ class Clause(Element):
         token = parser.token
         known = [token.span.text] if token.kind == MLIRTokenKind.BARE_IDENT else []
         near = did_you_mean(self.keyword, known) if known else ""
+        kind = parser.ctx.get_optional_op(call.name)
+        shown = clause_sample(kind, self.keyword) if kind and not near else ""
         error(
             token.span if near else call.place,
             "PTO142",
             f"{call.short_name} needs '{self.keyword} ...'",
-            help=f"write {self.keyword}" if near else "",
+            help=f"write {shown or self.keyword}",
         )
 
     def print(self, op: PyptoOp, printer: Printer) -> None:
@@ -377,6 +421,11 @@ class Clause(Element):
         printer.print_string(f" {self.keyword}")
         for element in self.elements:
             element.print(op, printer)
+
+    def usage(self, names: Names) -> str:
+        text = join_usage([element.usage(names) for element in self.elements])
+        text = f"{self.keyword} {text}"
+        return f"[{text}]" if self.optional else text
 
     def present(self, op: PyptoOp) -> bool:
         """Whether an operation has this clause."""
@@ -411,3 +460,12 @@ def _filled(value: SSAValue | Iterable[SSAValue] | None) -> bool:
     if value is None or isinstance(value, SSAValue):
         return value is not None
     return any(True for _ in value)
+
+
+def join_usage(parts: Iterable[str]) -> str:
+    """The usage of elements in a row, with blanks where the printed text has them."""
+    text = ""
+    for part in parts:
+        is_tight = part.startswith((",", "[<index>", "[<offset>", "[<size>"))
+        text += part if is_tight or not text or not part else f" {part}"
+    return text

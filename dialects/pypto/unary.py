@@ -1,4 +1,7 @@
-"""Elementwise ops of one operand (see `elementwise.py`)."""
+"""Elementwise ops of one operand: one function of each element.
+
+Shape and element type stay. bf16 and f16 compute in f32 and round once.
+"""
 
 from __future__ import annotations
 
@@ -46,6 +49,8 @@ class UnaryOp(ElementwiseOp, ABC):
 class ExpOp(UnaryOp):
     """e to the power of x.
 
+    It overflows to inf, exp(-inf) is 0. NaN gives NaN.
+
     Example:
         %y = pypto.exp %x : tensor<?x64xf32> -> tensor<?x64xf32>
     """
@@ -55,7 +60,9 @@ class ExpOp(UnaryOp):
 
 @irdl_op_definition
 class LogOp(UnaryOp):
-    """The natural logarithm; of 0 it is -inf, of a negative number NaN.
+    """The natural logarithm.
+
+    Of 0 it is -inf, of a negative number NaN. NaN gives NaN.
 
     Example:
         %y = pypto.log %x : tensor<?x64xf32> -> tensor<?x64xf32>
@@ -66,7 +73,9 @@ class LogOp(UnaryOp):
 
 @irdl_op_definition
 class SqrtOp(UnaryOp):
-    """The square root; of a negative number it is NaN.
+    """The square root.
+
+    Correctly rounded in f32. Of a negative number it is NaN, of -0.0 it is -0.0.
 
     Example:
         %y = pypto.sqrt %x : tensor<?x64xf32> -> tensor<?x64xf32>
@@ -77,7 +86,9 @@ class SqrtOp(UnaryOp):
 
 @irdl_op_definition
 class RsqrtOp(UnaryOp):
-    """1 / sqrt(x); of 0 it is inf.
+    """1 / sqrt(x), a division and no approximation.
+
+    Of 0 it is inf, of inf 0, of a negative number NaN.
 
     Example:
         %y = pypto.rsqrt %x : tensor<?x64xf32> -> tensor<?x64xf32>
@@ -88,7 +99,10 @@ class RsqrtOp(UnaryOp):
 
 @irdl_op_definition
 class NegOp(UnaryOp):
-    """-x; the least integer stays as it is.
+    """The negative of x.
+
+    Exact; the sign of zeros and NaN changes, too. The least integer stays what it is:
+    integers wrap. Unsigned integers have no negative.
 
     Example:
         %y = pypto.neg %x : tensor<?x64xf32> -> tensor<?x64xf32>
@@ -100,7 +114,9 @@ class NegOp(UnaryOp):
 
 @irdl_op_definition
 class AbsOp(UnaryOp):
-    """|x|; the least integer stays as it is.
+    """The magnitude of x.
+
+    Exact; NaN gives NaN. The least integer stays what it is: integers wrap.
 
     Example:
         %y = pypto.abs %x : tensor<?x64xf32> -> tensor<?x64xf32>
@@ -112,7 +128,9 @@ class AbsOp(UnaryOp):
 
 @irdl_op_definition
 class ReluOp(UnaryOp):
-    """max(x, 0); NaN stays NaN.
+    """The greater of x and 0.
+
+    NaN gives NaN.
 
     Example:
         %y = pypto.relu %x : tensor<?x64xf32> -> tensor<?x64xf32>
@@ -124,7 +142,9 @@ class ReluOp(UnaryOp):
 
 @irdl_op_definition
 class SigmoidOp(UnaryOp):
-    """1 / (1 + exp(-x)), without overflow for any x.
+    """1 / (1 + exp(-x)).
+
+    Of -inf it is 0, of inf 1; it never overflows. NaN gives NaN.
 
     Example:
         %y = pypto.sigmoid %x : tensor<?x64xf32> -> tensor<?x64xf32>
@@ -135,7 +155,9 @@ class SigmoidOp(UnaryOp):
 
 @irdl_op_definition
 class SiluOp(UnaryOp):
-    """x * sigmoid(x); of -inf it is -0.0.
+    """x * sigmoid(x), also called swish.
+
+    silu(-inf) is -0.0, not NaN. NaN gives NaN.
 
     Example:
         %y = pypto.silu %x : tensor<?x64xf32> -> tensor<?x64xf32>
@@ -146,7 +168,9 @@ class SiluOp(UnaryOp):
 
 @irdl_op_definition
 class GeluOp(UnaryOp):
-    """x * (1 + erf(x / sqrt(2))) / 2: the exact form, not the tanh one.
+    """x * (1 + erf(x / sqrt(2))) / 2.
+
+    The exact form, not the approximation by tanh. NaN gives NaN.
 
     Example:
         %y = pypto.gelu %x : tensor<?x64xf32> -> tensor<?x64xf32>
@@ -159,6 +183,8 @@ class GeluOp(UnaryOp):
 class TanhOp(UnaryOp):
     """The hyperbolic tangent.
 
+    Of inf it is 1, of -inf -1. NaN gives NaN.
+
     Example:
         %y = pypto.tanh %x : tensor<?x64xf32> -> tensor<?x64xf32>
     """
@@ -168,7 +194,9 @@ class TanhOp(UnaryOp):
 
 @irdl_op_definition
 class ReciprocalOp(UnaryOp):
-    """1 / x, correctly rounded; of 0 it is inf.
+    """1 / x.
+
+    Correctly rounded in f32. Of 0.0 it is inf, of -0.0 -inf, of inf 0. NaN gives NaN.
 
     Example:
         %y = pypto.reciprocal %x : tensor<?x64xf32> -> tensor<?x64xf32>
@@ -179,7 +207,9 @@ class ReciprocalOp(UnaryOp):
 
 @irdl_op_definition
 class FloorOp(UnaryOp):
-    """The greatest whole number that is not above x.
+    """The greatest whole number that is at most x.
+
+    Exact; the element type stays. inf and NaN stay.
 
     Example:
         %y = pypto.floor %x : tensor<?x64xf32> -> tensor<?x64xf32>
@@ -190,7 +220,9 @@ class FloorOp(UnaryOp):
 
 @irdl_op_definition
 class CeilOp(UnaryOp):
-    """The least whole number that is not below x.
+    """The least whole number that is at least x.
+
+    Exact; the element type stays. inf and NaN stay.
 
     Example:
         %y = pypto.ceil %x : tensor<?x64xf32> -> tensor<?x64xf32>
@@ -201,7 +233,9 @@ class CeilOp(UnaryOp):
 
 @irdl_op_definition
 class TruncOp(UnaryOp):
-    """The whole part of x: rounds toward zero.
+    """x without its fraction: rounded toward zero.
+
+    Exact; the element type stays. inf and NaN stay.
 
     Example:
         %y = pypto.trunc %x : tensor<?x64xf32> -> tensor<?x64xf32>
@@ -212,7 +246,10 @@ class TruncOp(UnaryOp):
 
 @irdl_op_definition
 class RoundOp(UnaryOp):
-    """The nearest whole number, ties to even.
+    """The nearest whole number; halves go to the even one.
+
+    Exact; the element type stays: 0.5 gives 0.0, 1.5 and 2.5 give 2.0. inf and NaN
+    stay. Another rounding is a cast with a mode.
 
     Example:
         %y = pypto.round %x : tensor<?x64xf32> -> tensor<?x64xf32>
@@ -225,6 +262,8 @@ class RoundOp(UnaryOp):
 class SinOp(UnaryOp):
     """The sine of x in radians.
 
+    Of inf it is NaN. NaN gives NaN.
+
     Example:
         %y = pypto.sin %x : tensor<?x64xf32> -> tensor<?x64xf32>
     """
@@ -235,6 +274,8 @@ class SinOp(UnaryOp):
 @irdl_op_definition
 class CosOp(UnaryOp):
     """The cosine of x in radians.
+
+    Of inf it is NaN. NaN gives NaN.
 
     Example:
         %y = pypto.cos %x : tensor<?x64xf32> -> tensor<?x64xf32>
@@ -247,6 +288,8 @@ class CosOp(UnaryOp):
 class ErfOp(UnaryOp):
     """The error function.
 
+    Of inf it is 1, of -inf -1. NaN gives NaN.
+
     Example:
         %y = pypto.erf %x : tensor<?x64xf32> -> tensor<?x64xf32>
     """
@@ -256,7 +299,9 @@ class ErfOp(UnaryOp):
 
 @irdl_op_definition
 class LogicalNotOp(UnaryOp):
-    """True where x is false; i1 only.
+    """True where x is false.
+
+    For numbers write a compare: `pypto.eq %x, 0.0`.
 
     Example:
         %y = pypto.logical_not %x : tensor<?x64xi1> -> tensor<?x64xi1>

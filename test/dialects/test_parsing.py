@@ -109,13 +109,13 @@ def test_places_are_those_of_the_names() -> None:
     assert place(func) == "op.mlir:1:1"
     assert [place(arg) for arg in func.args] == ["op.mlir:1:14", "op.mlir:2:14"]
     forall = named(module, "r")
-    assert place(forall) == "op.mlir:3:3"
+    assert place(forall) == "op.mlir:3:8"
     index, out = forall.regions[0].block.args
     assert place(index) == "op.mlir:3:22"
     assert place(out) == "op.mlir:3:41"
     (store,) = forall.regions[0].block.ops
     assert place(store) == "op.mlir:4:5"
-    assert place(named(module, "a")) == "op.mlir:6:3"
+    assert place(named(module, "a")) == "op.mlir:6:12"
 
 
 # -- names

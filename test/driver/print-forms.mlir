@@ -11,7 +11,7 @@
 // FULL: %[[Y:.*]] = pypto.mul %x, 2.0 : tensor<4xf32> -> tensor<4xf32>
 // SHORT: = pypto.mul %x, 2.0{{$}}
 // GENERIC: "pypto.mul"(%x)
-// PLACES: pypto.mul {{.*}} loc("{{.*}}print-forms.mlir":[[# @LINE + 3]]:3)
+// PLACES: pypto.mul {{.*}} loc("{{.*}}print-forms.mlir":[[# @LINE + 3]]:8)
 
 func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
   %y = pypto.mul %x, 2.0

@@ -54,7 +54,7 @@ def groups(sizes: str) -> tuple[str, ...]:
 WRONG = (
     Wrong(
         "groups too small",
-        "%y = pypto.grouped_matmul",
+        "pypto.grouped_matmul",
         "pypto.assert %all == %m",
         ("error[PTO402] at run time: the groups sum to 15, %a has 16 rows",),
         argv=groups("7,8"),
@@ -64,7 +64,7 @@ WRONG = (
     ),
     Wrong(
         "groups too large",
-        "%y = pypto.grouped_matmul",
+        "pypto.grouped_matmul",
         "pypto.assert %all == %m",
         (
             "error[PTO402] at run time: expert 1 of 2: view of %a rows 7 +: 10 ends "
@@ -75,8 +75,8 @@ WRONG = (
     ),
     Wrong(
         "negative group",
-        "%y = pypto.grouped_matmul",
-        "%x  = pypto.view %a[%begin +: %rows, :]",
+        "pypto.grouped_matmul",
+        "pypto.view %a[%begin +: %rows, :]",
         ("error[PTO402] at run time: expert 0: negative group -1",),
         argv=groups("-1,17"),
         loop_expected=("at run time: view of %a rows 0 +: -1 has ", "(%e = 0)"),
@@ -116,8 +116,8 @@ WRONG = (
     ),
     Wrong(
         "tile over L0C",
-        "%y = pypto.grouped_matmul",
-        "%y  = pypto.scaled_mm",
+        "pypto.grouped_matmul",
+        "pypto.scaled_mm",
         (
             "error[PTO210]: cube tile does not fit L0C of ascend950",
             "rule: mL0 * nL0 * 4 B, padded to whole fractals, <= 262144 B (L0C)",
@@ -130,8 +130,8 @@ WRONG = (
     ),
     Wrong(
         "f8 on ascend910b",
-        "%y = pypto.grouped_matmul",
-        "%y  = pypto.scaled_mm",
+        "pypto.grouped_matmul",
+        "pypto.scaled_mm",
         (
             "error[PTO220]: ascend910b has no f8E4M3FN product",
             "here: the cube unit of ascend910b multiplies bf16, f16, f32, i8",

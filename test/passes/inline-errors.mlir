@@ -1,6 +1,6 @@
 // RUN: not pyptoc %s --pipeline=inline --split-input-file 2>&1 | filecheck %s
 
-// CHECK:      inline-errors.mlir:[[# @LINE + 11]]:3: error[PTO181]: @even calls itself
+// CHECK:      inline-errors.mlir:[[# @LINE + 11]]:8: error[PTO181]: @even calls itself
 // CHECK:        rule: a call is replaced by the body of the function
 // CHECK:        note: @even calls @odd
 // CHECK:        help: write the repetition as a pypto.for

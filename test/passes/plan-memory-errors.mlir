@@ -3,7 +3,7 @@
 
 // Over capacity by one row of 32 bytes, and what to do about it.
 
-// CHECK:      plan-memory-errors.mlir:[[# @LINE + 13]]:3: error[PTO211]: ub of ascend950 is over capacity in kernel @too_much
+// CHECK:      plan-memory-errors.mlir:[[# @LINE + 13]]:10: error[PTO211]: ub of ascend950 is over capacity in kernel @too_much
 // CHECK:      %big is the largest
 // CHECK:      the buffers that are live at once fit ub
 // CHECK:      2 buffers are live at once and take 253984 bytes; ub has 253952

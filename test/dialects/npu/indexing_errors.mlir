@@ -1,7 +1,7 @@
 // RUN: not pyptoc %s --split-input-file --pipeline= 2>&1 | filecheck %s
 
 func.func private @gather(%x: memref<?x64xf32, "gm">, %t: memref<?xi32, "gm">, %f: memref<?xf32, "gm">, %i: tensor<8xi32>, %j: tensor<8xi16>, %n: index) {
-  // CHECK: :[[# @LINE + 1]]:3: error[PTO170]: npu.gather: takes 2 offsets, got 1
+  // CHECK: :[[# @LINE + 1]]:8: error[PTO170]: npu.gather: takes 2 offsets, got 1
   %0 = npu.gather %x[0] of %n at %i[0] [8, 64] {axis = 0, dims = [-1, 1], per = "row"} : memref<?x64xf32, "gm">, tensor<8xi32> -> tensor<8x64xf32>
   // CHECK: npu.gather: takes 2 extents, got 1
   %1 = npu.gather %x[0, 0] of %n at %i[0] [8] {axis = 0, dims = [-1, 1], per = "row"} : memref<?x64xf32, "gm">, tensor<8xi32> -> tensor<8x64xf32>

@@ -19,7 +19,7 @@ npu.kernel @k (%i) (%a: memref<?x512xf32, "gm">, %n: index) on cube {
 }
 
 func.func private @f(%a: memref<?x512xf32, "gm">, %b: memref<4x512xf32, "gm">, %n: index, %e: !npu.events) {
-  // CHECK: :[[# @LINE + 2]]:3: error[PTO170]: npu.launch: the buffers stand before the scalars
+  // CHECK: :[[# @LINE + 2]]:8: error[PTO170]: npu.launch: the buffers stand before the scalars
   // CHECK-NOT: PTO173
   %0 = npu.launch @k[4] (%n, %a)
   // CHECK: error[PTO170]: npu.launch: grid size -4 is negative
@@ -39,16 +39,16 @@ func.func private @g() {
 }
 
 func.func private @f(%a: memref<?x512xf32, "gm">, %b: memref<4x512xf32, "gm">, %n: index) {
-  // CHECK: :[[# @LINE + 2]]:3: error[PTO173]: @k has a grid of rank 1, the launch of rank 2
+  // CHECK: :[[# @LINE + 2]]:8: error[PTO173]: @k has a grid of rank 1, the launch of rank 2
   // CHECK: note: the kernel ({{.*}}kernels_errors.mlir:34:1)
   %0 = npu.launch @k[4, 4] (%a, %n)
-  // CHECK: :[[# @LINE + 1]]:3: error[PTO173]: @k takes 2 arguments, got 1
+  // CHECK: :[[# @LINE + 1]]:8: error[PTO173]: @k takes 2 arguments, got 1
   %1 = npu.launch @k[4] (%a)
-  // CHECK: :[[# @LINE + 1]]:3: error[PTO173]: argument 0 of @k is memref<?x512xf32, "gm">, got memref<4x512xf32, "gm">
+  // CHECK: :[[# @LINE + 1]]:8: error[PTO173]: argument 0 of @k is memref<?x512xf32, "gm">, got memref<4x512xf32, "gm">
   %2 = npu.launch @k[4] (%b, %n)
-  // CHECK: :[[# @LINE + 1]]:3: error[PTO172]: there is no @kk
+  // CHECK: :[[# @LINE + 1]]:8: error[PTO172]: there is no @kk
   %3 = npu.launch @kk[4] (%b, %n)
-  // CHECK: :[[# @LINE + 1]]:3: error[PTO172]: npu.launch needs a npu.kernel, @g is a func.func
+  // CHECK: :[[# @LINE + 1]]:8: error[PTO172]: npu.launch needs a npu.kernel, @g is a func.func
   %4 = npu.launch @g[4] (%b, %n)
   func.return
 }

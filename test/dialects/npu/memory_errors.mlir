@@ -1,7 +1,7 @@
 // RUN: not pyptoc %s --split-input-file --pipeline= 2>&1 | filecheck %s
 
 func.func private @memory(%a: memref<?x512xf32, "gm">, %b: memref<4x512xf32, "gm">, %g: memref<4xi64, "gm">, %h: memref<4xi64>, %n: index, %e: !npu.events) {
-  // CHECK: :[[# @LINE + 1]]:3: error[PTO170]: npu.alloc: expected a memref in "gm", got memref<4xf32>
+  // CHECK: :[[# @LINE + 1]]:8: error[PTO170]: npu.alloc: expected a memref in "gm", got memref<4xf32>
   %0 = npu.alloc[4] : memref<4xf32>
   // CHECK: npu.alloc: memref<?x4xf32, "gm"> takes 1 sizes
   %1 = "npu.alloc"() : () -> memref<?x4xf32, "gm">

@@ -5,7 +5,7 @@
 // RUN: pyptoc %s --pipeline= --print-debuginfo | pyptoc - --pipeline= --print-debuginfo | filecheck %s --check-prefix=LOC
 
 // LOC: npu.assemble {{.*}} loc("{{.*}}tasks.mlir":[[# @LINE + 7]]:5)
-// LOC: } loc("{{.*}}tasks.mlir":[[# @LINE + 4]]:3)
+// LOC: } loc("{{.*}}tasks.mlir":[[# @LINE + 4]]:13)
 // CHECK-LABEL: func.func @tensor_form
 func.func @tensor_form(%z0: tensor<?x512xf32>, %m0: tensor<?x1xf32>, %n: index, %t: tensor<16x512xf32>, %r: tensor<?x1xf32, #npu.max<16, 1>>) -> tensor<?x512xf32> {
   // CHECK-NEXT: %z, %mx = npu.tasks (%i, %j) in (%n, 2) outs(%o = %z0 : tensor<?x512xf32>, %mo = %m0 : tensor<?x1xf32>) on vector {tag = "swiglu"} {

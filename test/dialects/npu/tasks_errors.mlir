@@ -1,7 +1,7 @@
 // RUN: not pyptoc %s --split-input-file --pipeline= 2>&1 | filecheck %s
 
 func.func private @tasks(%z0: tensor<4x512xf32>, %a: memref<?x512xf32, "gm">, %n: index, %e: !npu.events) {
-  // CHECK: :[[# @LINE + 1]]:3: error[PTO170]: npu.tasks: buffers, waits and accesses belong to the memory form, which has no destinations
+  // CHECK: :[[# @LINE + 1]]:8: error[PTO170]: npu.tasks: buffers, waits and accesses belong to the memory form, which has no destinations
   %r = npu.tasks (%i) in (4) outs(%o = %z0) buffers(%a) on vector {
   }
   // CHECK: npu.tasks: seq axis 1 of a grid of rank 1

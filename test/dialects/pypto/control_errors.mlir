@@ -4,7 +4,7 @@
 
 func.func @no_yield(%a: tensor<16x8xf32>) {
   %y = pypto.for (%i = 0 to 4) iter(%k = %a) {
-    // CHECK: :[[# @LINE + 2]]:5: error[PTO150]: the body of a for ends with pypto.yield
+    // CHECK: :[[# @LINE + 2]]:10: error[PTO150]: the body of a for ends with pypto.yield
     // CHECK: help: pypto.yield with one value for each iter
     %z = pypto.exp %k
   }

@@ -177,7 +177,7 @@ func.func @condition(%n: tensor<4xi32>, %x: tensor<4xf32>) {
 // -----
 
 func.func @literal_condition(%x: tensor<4xf32>) {
-  // CHECK: error[PTO110]: the condition of where is a tensor
+  // CHECK: error[PTO110]: operand 1 of where is no number
   %0 = pypto.where 1, %x, %x
   func.return
 }

@@ -224,7 +224,7 @@ func.func @full_of_integers() {
 // -----
 
 func.func @generic_full() {
-  // CHECK: :[[# @LINE + 1]]:3: error[PTO115]: a value of type f16 in tensor<4xf32>
+  // CHECK: :[[# @LINE + 1]]:8: error[PTO115]: a value of type f16 in tensor<4xf32>
   %y = "pypto.full"() <{value = 0.0 : f16, static_sizes = array<i64: 4>}> : () -> tensor<4xf32>
   func.return
 }

@@ -1,0 +1,200 @@
+"""Operations that create tensors: their result type is written, not inferred."""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Sequence
+from typing import cast
+
+from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, IndexType, TensorType
+from xdsl.ir import Attribute, TypedAttribute
+from xdsl.irdl import (
+    irdl_op_definition,
+    opt_prop_def,
+    prop_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+)
+from xdsl.traits import MemoryAllocEffect, Pure
+
+from pyptoc.dialects.literals import Number, as_element
+from pyptoc.dialects.pypto.base import PyptoOp
+from pyptoc.dialects.pypto.brackets import (
+    SizeList,
+    element_of,
+    mixed_sizes,
+    most_sizes,
+    shape_of,
+    sizes_of,
+)
+from pyptoc.dialects.pypto.call import Call
+from pyptoc.dialects.pypto.infer import Tensor, show, static, tensor, unknown
+from pyptoc.dialects.pypto.infer_elementwise import Domain
+from pyptoc.dialects.pypto.structure import Structure, Structured, pointwise
+from pyptoc.dialects.pypto.syntax import Literal
+from pyptoc.dialects.subscripts import DYNAMIC, Mixed, Sizes
+
+
+class CreatingOp(PyptoOp, Sizes, ABC):
+    """An operation whose result type is not inferred but written (or given to `make`).
+
+    `make(sizes, result_type=bf16)` gives an element type only.
+    """
+
+    @classmethod
+    def infer(cls, call: Call) -> Sequence[Attribute]:
+        sizes = sizes_of(call)
+        most_sizes(call, len(sizes))
+        if not call.given:
+            call.error(
+                "PTO142",
+                f"{call.short_name} needs a result type",
+                help=f"write : {_type_text(sizes)} at the end",
+            )
+        if not isinstance(call.given[0], TensorType):
+            call.given = (_created(call, call.given[0], sizes),)
+            return call.given
+        given = cast(Tensor, call.given[0])
+        shape = shape_of(given)
+        fits = len(shape) == len(sizes) and all(
+            size is None or dim in (size, DYNAMIC)
+            for size, dim in zip(sizes, shape, strict=True)
+        )
+        if not fits:
+            call.error(
+                "PTO140",
+                f"{call.short_name} of sizes {_show(mixed_sizes(call))} "
+                f"is not {show(given)}",
+                at="sizes",
+                help=f"write {_type_text(sizes, str(element_of(given)))}",
+            )
+        return [given]
+
+
+def _created(call: Call, element: Attribute, sizes: Sequence[int | None]) -> Attribute:
+    dims = [
+        unknown(bound) if size is None else static(size)
+        for size, bound in zip(sizes, most_sizes(call, len(sizes)), strict=True)
+    ]
+    return tensor(element, dims)
+
+
+def _type_text(sizes: Sequence[int | None], element: str = "f32") -> str:
+    dims = "".join("?x" if size is None else f"{size}x" for size in sizes)
+    return f"tensor<{dims}{element}>"
+
+
+def _show(sizes: Sequence[Mixed]) -> str:
+    return "[" + ", ".join(_show_one(size) for size in sizes) + "]"
+
+
+def _show_one(size: Mixed) -> str:
+    return str(size) if isinstance(size, int) else f"%{size.name_hint or '?'}"
+
+
+@irdl_op_definition
+class EmptyOp(CreatingOp):
+    """An uninitialised tensor.
+
+    The type at the end is needed. Reading, or returning, an element that was never
+    written is a run-time error (PTO405). A negative size is an error.
+
+    Example:
+        %y = pypto.empty[%m, 4] : tensor<?x4xf32>
+    """
+
+    name = "pypto.empty"
+
+    sizes = var_operand_def(IndexType)
+    static_sizes = prop_def(DenseArrayBase)
+    max = opt_prop_def(ArrayAttr)
+    result = result_def(TensorType)
+
+    traits = traits_def(MemoryAllocEffect())
+    SYNTAX = (SizeList(),)
+
+
+@irdl_op_definition
+class FullOp(CreatingOp, Structured):
+    """A tensor of one value.
+
+    The type at the end is needed; the number is rounded once to its element type. An
+    integer type takes only whole numbers that it holds (PTO115). A negative size is an
+    error.
+
+    Example:
+        %y = pypto.full 0.0[%m, 4] : tensor<?x4xf32>
+    """
+
+    name = "pypto.full"
+
+    sizes = var_operand_def(IndexType)
+    value = prop_def(Attribute)
+    static_sizes = prop_def(DenseArrayBase)
+    max = opt_prop_def(ArrayAttr)
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+    SYNTAX = (Literal("value"), SizeList())
+
+    @classmethod
+    def infer(cls, call: Call) -> Sequence[Attribute]:
+        types = CreatingOp.infer.__func__(cls, call)  # pyright: ignore
+        result = cast(Tensor, types[0])
+        element = result.element_type
+        _, value = call.written[0]
+        if isinstance(value, Number):
+            value = as_element(value, element, "full")
+            call.properties["value"] = value
+        type = value.get_type() if isinstance(value, TypedAttribute) else None
+        if type != element:
+            call.error("PTO115", f"a value of type {type} in {show(result)}")
+        return types
+
+    def structure(self) -> Structure:
+        """One point for each element."""
+        return pointwise([], self.results)
+
+
+@irdl_op_definition
+class ArangeOp(CreatingOp, Structured):
+    """0, 1, 2, .. along the last dimension, equal in all others.
+
+    The type at the end is needed; numbers are rounded to it. A negative size is an
+    error.
+
+    Example:
+        %y = pypto.arange[4, %n] : tensor<4x?xi32>
+    """
+
+    name = "pypto.arange"
+
+    sizes = var_operand_def(IndexType)
+    static_sizes = prop_def(DenseArrayBase)
+    max = opt_prop_def(ArrayAttr)
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+    SYNTAX = (SizeList(),)
+
+    @classmethod
+    def infer(cls, call: Call) -> Sequence[Attribute]:
+        (type,) = CreatingOp.infer.__func__(cls, call)  # pyright: ignore
+        element = element_of(type)
+        if not Domain.NUMBER.holds(element):
+            call.error(
+                "PTO111",
+                f"arange of {element} elements: the result is {show(type)}",
+                at="types",
+                rule=f"elements are {Domain.NUMBER.value}",
+            )
+        return [type]
+
+    def structure(self) -> Structure:
+        """One point for each element."""
+        return pointwise([], self.results)
+
+
+CREATING_OPS = (EmptyOp, FullOp, ArangeOp)
+"""The whole family."""
