@@ -401,6 +401,15 @@ class TestPython:
         with pytest.raises(CompileError, match="has shape"):
             program.run(x=x[0])
 
+    def test_an_error_as_text_has_all_of_it(self) -> None:
+        text = SCALE.replace("(tensor<?x4xf32> {", "(tensor<9x4xf32> {", 1)
+        with pytest.raises(CompileError) as failure:
+            pyptoc.compile(text, pipeline="")
+        first, *more = str(failure.value).splitlines()
+        assert first.startswith("<string>:")
+        assert "error[PTO165]: result 0 is " in first
+        assert more[0].startswith("   note: the function is declared at <string>:")
+
     def test_unknown_attribute(self) -> None:
         with pytest.raises(AttributeError):
             _ = pyptoc.nothing

@@ -80,3 +80,35 @@ func.func @operand_type(%x: tensor<4xf32>) -> tensor<5xf32> {
   // CHECK: note: %x is defined at {{.*}}:25
   func.return %x : tensor<5xf32>
 }
+
+// -----
+
+// CHECK: :[[# @LINE + 3]]:1: error[PTO165]: the function does not end with func.return
+// CHECK: note: it ends with pypto.exp ({{.*}}:8)
+// CHECK: help: func.return %0 : tensor<4xf32>
+func.func @no_return(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %y = pypto.exp %x
+}
+
+// -----
+
+// CHECK: :[[# @LINE + 2]]:1: error[PTO165]: the function does not end with func.return
+// CHECK: help: func.return{{$}}
+func.func @empty_body(%x: tensor<4xf32>) {
+}
+
+// -----
+
+func.func @untyped_return(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // CHECK: :[[# @LINE + 2]]:16: error[PTO100]: ':' is expected at the end of this line
+  // CHECK: help: write the types: func.return %x, %y : tensor<..>, tensor<..>
+  func.return %x
+}
+
+// -----
+
+func.func @after_return(%x: tensor<4xf32>) {
+  func.return
+  // CHECK: :[[# @LINE + 1]]:3: error[PTO100]: a new operation begins here
+  %y = pypto.exp %x
+}
