@@ -98,6 +98,7 @@ SHAPES: dict[str, list[tuple[str, str, str, str, str]]] = {
         (X, "full %x[4] : tensor<4xf32>", "PTO100", "a number is expected", "full 0.0"),
     ],
     "arange": [
+        ("", "arange[129] : tensor<129xi8>", "PTO115", "0 to 128 do not", "most 127"),
         ("", "arange[4] : tensor<4xi1>", "PTO111", "arange of i1 elements", "8 bits"),
         ("", "arange[4] : tensor<3xi32>", "PTO140", "[4] is not tensor<3x", "<4xi32>"),
     ],

@@ -6,7 +6,13 @@ from abc import ABC
 from collections.abc import Sequence
 from typing import cast
 
-from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, IndexType, TensorType
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DenseArrayBase,
+    IndexType,
+    IntegerType,
+    TensorType,
+)
 from xdsl.ir import Attribute, TypedAttribute
 from xdsl.irdl import (
     irdl_op_definition,
@@ -29,7 +35,7 @@ from pyptoc.dialects.pypto.brackets import (
     sizes_of,
 )
 from pyptoc.dialects.pypto.call import Call
-from pyptoc.dialects.pypto.infer import Tensor, show, static, tensor, unknown
+from pyptoc.dialects.pypto.infer import Tensor, show, static, tensor, ui8, unknown
 from pyptoc.dialects.pypto.infer_elementwise import Domain
 from pyptoc.dialects.pypto.structure import Structure, Structured, pointwise
 from pyptoc.dialects.pypto.syntax import Literal
@@ -161,8 +167,8 @@ class FullOp(CreatingOp, Structured):
 class ArangeOp(CreatingOp, Structured):
     """0, 1, 2, .. along the last dimension, equal in all others.
 
-    The type at the end is needed; numbers are rounded to it. A negative size is an
-    error.
+    The type at the end is needed; numbers are rounded to it, and an integer type holds
+    all of them (PTO115). A negative size is an error.
 
     Example:
         %y = pypto.arange[4, %n] : tensor<4x?xi32>
@@ -189,6 +195,16 @@ class ArangeOp(CreatingOp, Structured):
                 at="types",
                 rule=f"elements are {Domain.NUMBER.value}",
             )
+        last = shape_of(type)[-1] if shape_of(type) else 0
+        if isinstance(element, IntegerType):
+            most = 2 ** (element.bitwidth - (element != ui8)) - 1
+            if last - 1 > most:
+                call.error(
+                    "PTO115",
+                    f"the numbers 0 to {last - 1} do not fit in {element}",
+                    at="sizes",
+                    rule=f"{element} holds at most {most}",
+                )
         return [type]
 
     def structure(self) -> Structure:

@@ -215,7 +215,7 @@ class ArgmaxOp(ReductionOp):
     """The index of the greatest element.
 
     Of equal elements it is the first; the first NaN wins over all. No elements are a
-    run-time error (PTO404).
+    run-time error.
 
     Example:
         %i = pypto.argmax %x axis -1 : tensor<?x64xf32> -> tensor<?xi32>
@@ -230,7 +230,7 @@ class ArgminOp(ReductionOp):
     """The index of the least element.
 
     Of equal elements it is the first; the first NaN wins over all. No elements are a
-    run-time error (PTO404).
+    run-time error.
 
     Example:
         %i = pypto.argmin %x axis -1 : tensor<?x64xf32> -> tensor<?xi32>

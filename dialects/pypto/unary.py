@@ -170,7 +170,7 @@ class SiluOp(UnaryOp):
 class GeluOp(UnaryOp):
     """x * (1 + erf(x / sqrt(2))) / 2.
 
-    The exact form, not the approximation by tanh. NaN gives NaN.
+    The exact form, not the approximation by tanh. NaN gives NaN, and so does -inf.
 
     Example:
         %y = pypto.gelu %x : tensor<?x64xf32> -> tensor<?x64xf32>

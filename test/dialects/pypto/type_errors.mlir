@@ -35,14 +35,14 @@ func.func @no_such_type(%x: tensr<4x8xf32>) {
 
 // -----
 
-// CHECK: :[[# @LINE + 1]]:35: error[PTO100]: a size, ? or an element type is expected here
+// CHECK: :[[# @LINE + 1]]:36: error[PTO100]: a size, ? or an element type is expected here
 func.func @no_element(%x: tensor<4x>) {
   func.return
 }
 
 // -----
 
-// CHECK: :[[# @LINE + 2]]:32: error[PTO100]: 'x' is expected here
+// CHECK: :[[# @LINE + 2]]:30: error[PTO100]: 'x' is expected here
 // CHECK: help: sizes and the element type are joined by x: tensor<4x8xf32>
 func.func @comma(%x: tensor<4, 8xf32>) {
   func.return
