@@ -39,6 +39,7 @@ from pyptoc.dialects.npu_memory import (
     JoinOp,
     NoEventsOp,
     ReadOp,
+    ReinterpretOp,
     ReshapeOp,
 )
 from pyptoc.dialects.npu_tasks import TasksOp
@@ -56,6 +57,7 @@ Npu = Dialect(
         OneHotOp,
         AllocOp,
         ReshapeOp,
+        ReinterpretOp,
         ReadOp,
         NoEventsOp,
         JoinOp,
@@ -87,6 +89,7 @@ __all__ = [
     "Npu",
     "OneHotOp",
     "ReadOp",
+    "ReinterpretOp",
     "ReshapeOp",
     "ScatterOp",
     "Selector",
