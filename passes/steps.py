@@ -30,6 +30,7 @@ from pyptoc.dialects.pypto.elementwise import (
     DivOp,
     EqOp,
     MaximumOp,
+    MinimumOp,
     MulOp,
     SubOp,
     WhereOp,
@@ -44,7 +45,7 @@ from pyptoc.dialects.pypto.shape import (
     TransposeOp,
     ViewOp,
 )
-from pyptoc.dialects.pypto.unary import AbsOp, ExpOp, LogOp, NegOp, SqrtOp
+from pyptoc.dialects.pypto.unary import AbsOp, ExpOp, LogOp, NegOp, RoundOp, SqrtOp
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.shapes import Shapes
 
@@ -109,6 +110,9 @@ class Steps:
     def maximum(self, a: Value, b: Value) -> SSAValue:
         return self.emit(MaximumOp.make(a, b))
 
+    def minimum(self, a: Value, b: Value) -> SSAValue:
+        return self.emit(MinimumOp.make(a, b))
+
     def eq(self, a: Value, b: Value) -> SSAValue:
         return self.emit(EqOp.make(a, b))
 
@@ -120,6 +124,9 @@ class Steps:
 
     def neg(self, x: Value) -> SSAValue:
         return self.emit(NegOp.make(x))
+
+    def round(self, x: Value) -> SSAValue:
+        return self.emit(RoundOp.make(x))
 
     def exp(self, x: Value) -> SSAValue:
         return self.emit(ExpOp.make(x))
