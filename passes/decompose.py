@@ -90,7 +90,9 @@ from pyptoc.passes.decompose_rows import gather_rows, index_add, scatter_rows
 from pyptoc.passes.decompose_shape import concat, rope
 from pyptoc.passes.shapes import Shapes
 
-DECOMPOSITIONS: dict[type[Operation], Callable[[Any, Shapes], None]] = {
+Replace = Callable[[Any, Shapes], None]
+
+DECOMPOSITIONS: dict[type[Operation], Replace] = {
     SoftmaxOp: softmax,
     OnlineSoftmaxOp: online_softmax,
     RmsNormOp: rms_norm,
@@ -139,4 +141,23 @@ class DecomposePass(PyptocPass):
             for op in list(function.walk()):
                 replace = DECOMPOSITIONS.get(type(op))
                 if replace is not None:
-                    replace(op, shapes)
+                    _replace(ctx, op, replace, shapes)
+
+
+def _replace(
+    ctx: PyptocContext, op: Operation, replace: Replace, shapes: Shapes
+) -> None:
+    """Write out `op`; say so where none of its parts has its tile."""
+    tile, block = op.attributes.get("tile"), op.parent
+    before, after = op.prev_op, op.next_op
+    replace(op, shapes)
+    if tile is None or op.parent is not None:
+        return
+    assert block is not None
+    part = block.first_op if before is None else before.next_op
+    while part is not None and part is not after:
+        if any("tile" in inner.attributes for inner in part.walk()):
+            return
+        part = part.next_op
+    name = op.name.partition(".")[2]
+    ctx.remark(op, f"the tile of {name} is not used: no part of it has its shape")

@@ -24,6 +24,7 @@ from xdsl.irdl import (
 from xdsl.traits import Pure
 
 from pyptoc.dialects.pypto import infer_matmul as inference
+from pyptoc.dialects.pypto.attrs import CubeTileAttr
 from pyptoc.dialects.pypto.base import PyptoOp
 from pyptoc.dialects.pypto.brackets import shape_of
 from pyptoc.dialects.pypto.call import Call
@@ -49,6 +50,7 @@ class ProductOp(PyptoOp, ABC):
     rhs = operand_def(TensorType)
     result = result_def(TensorType)
     traits = traits_def(Pure())
+    TILES = (CubeTileAttr,)
 
 
 @irdl_op_definition
@@ -110,6 +112,7 @@ class MmaOp(PyptoOp):
     rhs = operand_def(TensorType)
     scale_lhs = opt_operand_def(TensorType)
     scale_rhs = opt_operand_def(TensorType)
+    TILES = (CubeTileAttr,)
     a_trans = opt_prop_def(UnitAttr)
     b_trans = opt_prop_def(UnitAttr)
     scales_a_trans = opt_prop_def(UnitAttr)
