@@ -51,7 +51,7 @@ from pyptoc.dialects.pypto.indexing import (
     ScatterRowsOp,
     TopkOp,
 )
-from pyptoc.dialects.pypto.matmul import EinsumOp, GroupedMatmulOp
+from pyptoc.dialects.pypto.matmul import EinsumOp, GroupedMatmulOp, MatmulOp
 from pyptoc.dialects.pypto.reduce import (
     AmaxOp,
     AminOp,
@@ -68,7 +68,7 @@ from pyptoc.dialects.pypto.shape import ConcatOp
 from pyptoc.dialects.pypto.unary import GeluOp, SigmoidOp, SiluOp
 from pyptoc.passes.base import PyptocPass
 from pyptoc.passes.decompose_activation import gelu, sigmoid, silu, swiglu
-from pyptoc.passes.decompose_einsum import einsum
+from pyptoc.passes.decompose_einsum import einsum, matmul
 from pyptoc.passes.decompose_grouped import grouped_matmul
 from pyptoc.passes.decompose_indexing import topk
 from pyptoc.passes.decompose_normal import (
@@ -108,6 +108,7 @@ DECOMPOSITIONS: dict[type[Operation], Replace] = {
     ConcatOp: concat,
     GroupedMatmulOp: grouped_matmul,
     EinsumOp: einsum,
+    MatmulOp: matmul,
     MeanOp: mean,
     VarOp: var,
     LogsumexpOp: logsumexp,

@@ -180,7 +180,7 @@ class VectorBody(KernelBody):
 
     def _expand(self, op: ExpandOp) -> None:
         sizes = list(op.mixed_sizes)
-        kept = self._extents(op.results[0], op.source)
+        kept = self.tiles[op.source].extents
         given = [1] * (2 - len(sizes)) + sizes
         rows, columns = (
             k if size == -1 else size for k, size in zip(kept, given, strict=True)
@@ -233,9 +233,8 @@ class VectorBody(KernelBody):
         for argument, value in zip(arguments, last.operands, strict=True):
             held, made = self.tiles[argument], self.tiles[value]
             if made.buffer is not held.buffer:
-                self._emit(
-                    last, "copy", [made.buffer], Tile(held.buffer, *made.extents)
-                )
+                dest = Tile(held.buffer, made.rows, made.columns)
+                self._emit(last, "copy", [made.buffer], dest)
         for argument, result in zip(arguments, op.results, strict=True):
             self.tiles[result] = self.tiles[argument]
         self._drop_carried(op, last)

@@ -38,7 +38,7 @@ from pyptoc.dialects.npu import ReinterpretOp as MemoryReinterpretOp
 from pyptoc.dialects.npu import ReshapeOp as MemoryReshapeOp
 from pyptoc.dialects.pypto.composite import SoftmaxOp
 from pyptoc.dialects.pypto.infer_shape import element_bytes
-from pyptoc.dialects.pypto.matmul import MmaOp
+from pyptoc.dialects.pypto.matmul import EpilogueOp, MmaOp
 from pyptoc.dialects.pypto.scalars import DimOp, IndexOp
 from pyptoc.dialects.pypto.shape import (
     ArangeOp,
@@ -322,7 +322,7 @@ def _kept(shapes: Shapes, op: SoftmaxOp) -> Dims:
     return shapes.dims(op.source)
 
 
-def _accumulated(shapes: Shapes, op: MmaOp) -> Dims:
+def _accumulated(shapes: Shapes, op: MmaOp | EpilogueOp) -> Dims:
     return shapes.dims(op.acc)
 
 
@@ -361,6 +361,7 @@ _RULES: dict[type[Operation], Callable[[Shapes, Operation], Dims]] = {
     MemoryReshapeOp: _reshaped,
     AssembleOp: _destination,
     MmaOp: _accumulated,
+    EpilogueOp: _accumulated,
     TransposeOp: _transposed,
     ConcatOp: _joined,
     ExpandOp: _expanded,

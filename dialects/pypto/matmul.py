@@ -60,6 +60,12 @@ class MatmulOp(ProductOp, Structured):
     A right side of rank 2 serves all leading dimensions of the left: no reshape is
     needed. `a_trans` and `b_trans` read a side with its last two dimensions exchanged.
 
+    `scale %s` and `{relu}` are what the cube unit does while it stores the result, in
+    one task: f32(acc) * s10, then max(0, .), rounded once to the type behind `to`,
+    which may be i8 (ties to even, saturating). s holds an f32 for each column, or one;
+    s10 is s with its low 13 mantissa bits cleared, since the unit keeps 10. For all
+    bits of s, multiply afterwards. Without `scale`, relu is of the accumulator.
+
     Example:
         %s = pypto.matmul %q, %k to bf16 {b_trans}
             : tensor<?x64x128xbf16>, tensor<?x128xbf16> -> tensor<?x64x?xbf16>
@@ -67,10 +73,16 @@ class MatmulOp(ProductOp, Structured):
 
     name = "pypto.matmul"
 
+    scale = opt_operand_def(TensorType)
     target = opt_prop_def(TypeAttribute)
     a_trans = opt_prop_def(UnitAttr)
     b_trans = opt_prop_def(UnitAttr)
-    SYNTAX = (Operands("lhs", "rhs"), Clause("to", Type("target"), optional=True))
+    relu = opt_prop_def(UnitAttr)
+    SYNTAX = (
+        Operands("lhs", "rhs"),
+        Clause("scale", Operands("scale"), optional=True),
+        Clause("to", Type("target"), optional=True),
+    )
 
     @classmethod
     def infer(cls, call: Call) -> Sequence[Attribute]:
@@ -82,6 +94,7 @@ class MatmulOp(ProductOp, Structured):
                 call.properties.get("target"),
                 call.has("a_trans"),
                 call.has("b_trans"),
+                *call.types("scale"),
             )
         ]
 
@@ -89,6 +102,37 @@ class MatmulOp(ProductOp, Structured):
         """Axes (batch.., m, n, k)."""
         turned = (self.a_trans is not None, self.b_trans is not None)
         return contraction(self.lhs, self.rhs, self.result, turned)
+
+
+@irdl_op_definition
+class EpilogueOp(PyptoOp):
+    """What is done to an accumulator while it is stored; made by passes.
+
+    f32(acc) * s10, then max(0, .) with `relu`, rounded once: see `pypto.matmul`.
+
+    Example:
+        %y = pypto.epilogue %c scale %s to i8 {relu}
+            : tensor<16x32xi32>, tensor<32xf32> -> tensor<16x32xi8>
+    """
+
+    name = "pypto.epilogue"
+
+    acc = operand_def(TensorType)
+    scale = opt_operand_def(TensorType)
+    target = prop_def(TypeAttribute)
+    relu = opt_prop_def(UnitAttr)
+    result = result_def(TensorType)
+    SYNTAX = (
+        Operands("acc"),
+        Clause("scale", Operands("scale"), optional=True),
+        Clause("to", Type("target")),
+    )
+    traits = traits_def(Pure())
+
+    @classmethod
+    def infer(cls, call: Call) -> Sequence[Attribute]:
+        acc, target = call.tensor("acc"), call.properties["target"]
+        return [inference.epilogue(call.site, acc, target, 1, *call.types("scale"))]
 
 
 @irdl_op_definition
@@ -280,5 +324,5 @@ class EinsumOp(ProductOp):
         ]
 
 
-MATMUL_OPS = (MatmulOp, MmaOp, ScaledMmOp, GroupedMatmulOp, EinsumOp)
+MATMUL_OPS = (MatmulOp, EpilogueOp, MmaOp, ScaledMmOp, GroupedMatmulOp, EinsumOp)
 """The whole family."""
