@@ -82,7 +82,7 @@ class TransferOp(Instruction, ABC):
         properties: dict[str, Attribute],
         scales: Sequence[SSAValue] | None = None,
     ) -> Self:
-        """`scales` is what a store may also read; other transfers have no such field."""
+        """`scales` is what a store may read besides; others have no such field."""
         first = [] if scales is None else [len(scales)]
         dynamic_offsets, static_offsets = split_mixed(offsets)
         dynamic_extents, static_extents = split_mixed(extents)
