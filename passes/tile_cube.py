@@ -228,6 +228,8 @@ class CubeTiler:
         )
         left, right, *scaled = self.op.structure().reads
         tiles = [body.tile(a.value, box_of(a, places)) for a in (left, right)]
+        # An output scale is for the whole sum: no part of a step.
+        scaled = scaled if scales else []
         for window, access in zip(scales, scaled, strict=True):
             *box, last, _ = box_of(access, places, whole=blocks)
             tiles.append(body.tile_of(window, [*box, doubled(last)]))

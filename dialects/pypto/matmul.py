@@ -99,9 +99,13 @@ class MatmulOp(ProductOp, Structured):
         ]
 
     def structure(self) -> Structure:
-        """Axes (batch.., m, n, k)."""
+        """Axes (batch.., m, n, k); an output scale lies along n."""
         turned = (self.a_trans is not None, self.b_trans is not None)
-        return contraction(self.lhs, self.rhs, self.result, turned)
+        scales: list[Access] = []
+        if self.scale is not None:
+            shapes = shape_of(self.scale.type), shape_of(self.result.type)
+            scales.append(Access(self.scale, aligned(*shapes)))
+        return contraction(self.lhs, self.rhs, self.result, turned, scales)
 
 
 @irdl_op_definition
