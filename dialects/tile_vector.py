@@ -403,9 +403,13 @@ def _described(inputs: tuple[Attribute, ...]) -> ArrayAttr[Attribute]:
 
 
 def _check_scalar(type: Attribute, element: Attribute) -> None:
-    """As in pypto: f32 beside floats, i32 or index beside integers."""
-    is_integer = isinstance(element, IntegerType)
-    fits = type == i32 or isinstance(type, IndexType) if is_integer else type == f32
+    """As in pypto: f32 beside floats, i32 or index beside integers, i1 beside i1."""
+    if element == i1:
+        fits = type == i1
+    elif isinstance(element, IntegerType):
+        fits = type == i32 or isinstance(type, IndexType)
+    else:
+        fits = type == f32
     if not fits:
         raise VerifyException(f"a scalar of {type} beside {element} elements")
 

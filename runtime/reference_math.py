@@ -47,8 +47,8 @@ def erf(x: Array) -> Array:
 
 
 def gelu(x: Array) -> Array:
-    """x * (1 + erf(x / sqrt(2))) / 2."""
-    return x * (erf(x * np.float32(math.sqrt(0.5))) + ONE) * np.float32(0.5)
+    """x * (1 + erf(x / sqrt(2))) / 2, halved before the product could overflow."""
+    return x * ((erf(x * np.float32(math.sqrt(0.5))) + ONE) * np.float32(0.5))
 
 
 UNARY: dict[str, Callable[[Array], Array]] = {

@@ -19,6 +19,12 @@ for _library in ("OPENBLAS", "MKL", "OMP"):
 settings.register_profile("long", max_examples=5000)
 
 
+@pytest.fixture
+def is_long(request: pytest.FixtureRequest) -> bool:
+    """Whether the run is a long one, which leaves nothing out."""
+    return request.config.getoption("--hypothesis-profile") == "long"
+
+
 class RunFailedError(Exception):
     """A RUN line failed; its text is all there is to show."""
 
