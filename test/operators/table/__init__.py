@@ -8,10 +8,12 @@ takes through the pipeline.
 
 from __future__ import annotations
 
-from operators.table import elementwise
+from operators.table import composites, elementwise, reductions
 from operators.table.core import Family
 
 FAMILIES: dict[str, Family] = {
     **elementwise.FAMILIES,
+    **reductions.FAMILIES,
+    **composites.FAMILIES,
 }
 """Every family by name."""

@@ -260,7 +260,9 @@ def literal(value: float) -> str:
 
 def scalar_type(element: str) -> str:
     """The type of an SSA scalar beside a tensor."""
-    return "f32" if element in FLOATS else "i1" if element == "i1" else "i32"
+    if element in FLOATS:
+        return "f32"
+    return {"i1": "i1", "i64": "index"}.get(element, "i32")
 
 
 def scalar_golden(value: float, element: str, as_literal: bool) -> Array:
