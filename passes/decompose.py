@@ -64,7 +64,7 @@ from pyptoc.dialects.pypto.reduce import (
     SumOp,
     VarOp,
 )
-from pyptoc.dialects.pypto.shape import ConcatOp
+from pyptoc.dialects.pypto.shape import ArangeOp, ConcatOp
 from pyptoc.dialects.pypto.unary import GeluOp, SigmoidOp, SiluOp
 from pyptoc.passes.base import PyptocPass
 from pyptoc.passes.decompose_activation import gelu, sigmoid, silu, swiglu
@@ -87,7 +87,7 @@ from pyptoc.passes.decompose_reduce import (
     var,
 )
 from pyptoc.passes.decompose_rows import gather_rows, index_add, scatter_rows
-from pyptoc.passes.decompose_shape import concat, rope
+from pyptoc.passes.decompose_shape import arange, concat, rope
 from pyptoc.passes.shapes import Shapes
 
 Replace = Callable[[Any, Shapes], None]
@@ -106,6 +106,7 @@ DECOMPOSITIONS: dict[type[Operation], Replace] = {
     QuantMxOp: quant_mx,
     RopeOp: rope,
     ConcatOp: concat,
+    ArangeOp: arange,
     GroupedMatmulOp: grouped_matmul,
     EinsumOp: einsum,
     MatmulOp: matmul,

@@ -74,7 +74,7 @@ class _Side:
         wanted = [*batch]
         for group in groups:
             wanted += [group] if group in units else list(group)
-        x = step.transpose(x, [units.index(unit) for unit in wanted])
+        x = step.transpose(x, _order(units, wanted))
         if len(wanted) > len(batch) + 2:
             parts = (*batch, *groups)
             x = step.reshape(x, [_size(part, dims) for part in parts])
@@ -90,6 +90,15 @@ class _Side:
                 place = units.index(group[0])
                 units[place : place + len(group)] = [group]
         return units
+
+
+def _order(units: Sequence[str], wanted: Sequence[str]) -> list[int]:
+    """The places of the wanted units; both groups of a side may be empty ones."""
+    order: list[int] = []
+    for unit in wanted:
+        free = (i for i, here in enumerate(units) if here == unit and i not in order)
+        order.append(next(free))
+    return order
 
 
 def _size(letters: str, dims: dict[str, Expr]) -> Expr:

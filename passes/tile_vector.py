@@ -355,17 +355,14 @@ class Scope:
                 return self.body.tile(value, extents)
 
     def _arange(self, type_: TensorType[Attribute], start: Expr) -> SSAValue:
-        """The numbers from `start` on, along the last dimension."""
+        """The numbers from `start` on, along the last dimension; i32 by now."""
         sizes, build = self._sizes(type_), self.body.build
-        counted = TensorType(i32, type_.get_shape(), type_.encoding)
-        tile = build.value(ArangeOp.make(sizes, result_type=counted))
-        if start != ZERO:
-            first = self.body.index(start)
-            literal = first if isinstance(first, SSAValue) else build.constant(first)
-            tile = build.value(AddOp.make(tile, literal))
-        if counted == type_:
+        tile = build.value(ArangeOp.make(sizes, result_type=type_))
+        if start == ZERO:
             return tile
-        return build.value(CastOp.make(tile, type_.element_type))
+        first = self.body.index(start)
+        literal = first if isinstance(first, SSAValue) else build.constant(first)
+        return build.value(AddOp.make(tile, literal))
 
     def full(self, value: Attribute, type_: TensorType[Attribute]) -> SSAValue:
         """A tile of one value."""

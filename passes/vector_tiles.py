@@ -15,7 +15,7 @@ from xdsl.ir import Operation, OpResult, SSAValue
 
 from pyptoc.dialects.pypto.attrs import CubeTileAttr
 from pyptoc.dialects.pypto.reduce import CumsumOp
-from pyptoc.dialects.pypto.shape import AssembleOp
+from pyptoc.dialects.pypto.shape import ArangeOp, AssembleOp
 from pyptoc.dialects.tile_types import BufType, bytes_of, element_bits
 from pyptoc.passes.cube_tiles import round_up
 from pyptoc.passes.groups import Domain, Group
@@ -133,6 +133,9 @@ class VectorChooser:
                     size = live[value] = self._bytes(value, rows, columns)
                     if value in split and not phased:
                         worst = max(worst, sum(live.values()) + 2 * size)
+                    if isinstance(value.owner, ArangeOp):
+                        # Counted from 0, then moved to where the tile starts.
+                        worst = max(worst, kept + sum(live.values()) + size)
             spare = self._scanned(op, rows, columns) if phased else 0
             worst = max(worst, kept + spare + sum(live.values()))
             for value in list(live):

@@ -13,12 +13,15 @@ from xdsl.dialects.builtin import FixedBitwidthType
 from xdsl.ir import Attribute
 
 from pyptoc.dialects.pypto.infer import (
+    NUMBERS,
     Dim,
     Site,
     Tensor,
     broadcast_dim,
     dims_of,
     equal_dim,
+    is_compute_float,
+    is_integer,
     same_element,
     show,
     show_dims,
@@ -203,6 +206,13 @@ def _sum(a: Dim, b: Dim) -> Dim:
     if a.is_static and b.is_static:
         return static(a.size + b.size)
     return unknown(bound)
+
+
+def want_numbers(site: Site, type: Tensor) -> None:
+    """Require elements that can count: floats that compute, or integers."""
+    element = type.element_type
+    if not (is_compute_float(element) or is_integer(element)):
+        site.error("PTO111", f"{site.name} of {element} elements", rule=f"elements are {NUMBERS}")
 
 
 def stretch(site: Site, type: Tensor, operand: int, to: Sequence[Dim]) -> None:

@@ -281,7 +281,7 @@ class FullOp(CreatingOp, Structured):
 
 @irdl_op_definition
 class ArangeOp(CreatingOp, Structured):
-    """0, 1, 2, .. along the last dimension: `arange[%n] : tensor<?xi32>`."""
+    """0, 1, 2, .. along the last dimension: `arange[%n] : tensor<?xi32>`; wraps."""
 
     name = "pypto.arange"
 
@@ -296,6 +296,12 @@ class ArangeOp(CreatingOp, Structured):
     def structure(self) -> Structure:
         """One point for each element."""
         return pointwise([], self.results)
+
+    @classmethod
+    def infer(cls, call: Call) -> Sequence[Attribute]:
+        types = CreatingOp.infer.__func__(cls, call)  # pyright: ignore
+        infer_shape.want_numbers(call.site, cast(Tensor, types[0]))
+        return types
 
 
 class IntoOp(PyptoOp, Offsets, ABC):

@@ -13,12 +13,16 @@ the full product.
 
 from __future__ import annotations
 
-import pytest
-from operators.table import FAMILIES
-from operators.table.core import Cell, Family, Sample, difference
+from itertools import product
+from pathlib import Path
 
-import pyptoc
+import pytest
+from operators.table import COVERED_ELSEWHERE, FAMILIES
+from operators.table.core import DTYPES, Cell, Family, Sample, difference
+
+from pyptoc.api import compile
 from pyptoc.dialects.diagnostics import CompileError
+from pyptoc.dialects.pypto import Pypto
 
 REFUSALS = ("PTO220", "PTO221")
 """The machine has no such product, or no such cast."""
@@ -28,14 +32,14 @@ def wrong(cell: Cell, sample: Sample) -> list[str]:
     """What a cell gets wrong, in the source and compiled."""
     text = sample.program(cell.dynamic)
     try:
-        source = pyptoc.compile(text, machine=cell.machine, pipeline="")
+        source = compile(text, machine=cell.machine, pipeline="")
         runs = {"interpreted": source.run(**sample.inputs)}
         if cell.machine not in sample.machines:
             with pytest.raises(CompileError) as refusal:
-                pyptoc.compile(text, machine=cell.machine)
+                compile(text, machine=cell.machine)
             code = refusal.value.diagnostics[0].code
             return [] if code in REFUSALS else [f"{cell}: {code}\n{text}"]
-        compiled = pyptoc.compile(text, machine=cell.machine)
+        compiled = compile(text, machine=cell.machine)
         runs["compiled"] = compiled.run(**sample.inputs)
     except Exception as failure:
         return [f"{cell}: {type(failure).__name__}: {failure}\n{text}"]
@@ -72,3 +76,55 @@ def test_family(name: str, is_long: bool) -> None:
             break
     assert count
     assert not problems, "\n".join(problems)
+
+
+# What the table lacks -----------------------------------------------------------------
+
+
+def test_every_op_has_rows() -> None:
+    """A new op needs a row in `operators/table`, or a test that is named there."""
+    ops = {op.name.partition(".")[2] for op in Pypto.operations}
+    rows = {
+        word
+        for family in FAMILIES.values()
+        for row in family.rows
+        for word in row.split()
+    }
+    assert not ops - rows - set(COVERED_ELSEWHERE), "ops without rows"
+    assert not set(COVERED_ELSEWHERE) - ops, "no such ops"
+    assert all(
+        row.split()[0] in ops for family in FAMILIES.values() for row in family.rows
+    )
+    for op, file in COVERED_ELSEWHERE.items():
+        text = (Path(__file__).parents[1] / file).read_text()
+        assert f"pypto.{op}" in text, f"{file} does not use {op}"
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_rows_have_every_element_type(name: str) -> None:
+    """What a row does not list, the language refuses."""
+    family = FAMILIES[name]
+    for row, elements in family.rows.items():
+        taken = elements[-1]
+        sample = first_sample(family, row, taken)
+        compile(sample.bare(row, taken, taken), pipeline="")
+        for other in DTYPES:
+            if other in elements:
+                continue
+            text = sample.bare(row, taken, other)
+            with pytest.raises(CompileError) as refusal:
+                compile(text, pipeline="")
+                pytest.fail(f"the table lacks {row} of {other}\n{text}")
+            assert refusal.value.diagnostics[0].code in NOT_OF_THIS_TYPE, text
+
+
+NOT_OF_THIS_TYPE = ("PTO111", "PTO112", "PTO114", "PTO115", "PTO117")
+
+
+def first_sample(family: Family, row: str, element: str) -> Sample:
+    """A sample with the row, of several elements."""
+    for shape, form in product(family.shapes, family.forms):
+        sample = family.sample_of([row], element, shape, form)
+        if sample is not None and row in sample.calls:
+            return sample
+    raise AssertionError(f"{row} has no sample")

@@ -8,12 +8,31 @@ takes through the pipeline.
 
 from __future__ import annotations
 
-from operators.table import composites, elementwise, reductions
+from operators.table import composites, elementwise, products, reductions, shapes
 from operators.table.core import Family
 
 FAMILIES: dict[str, Family] = {
     **elementwise.FAMILIES,
     **reductions.FAMILIES,
     **composites.FAMILIES,
+    **products.FAMILIES,
+    **shapes.FAMILIES,
 }
 """Every family by name."""
+
+COVERED_ELSEWHERE = {
+    "cast": "operators/test_casts_end_to_end.py",
+    "gather": "operators/test_indexing_end_to_end.py",
+    "gather_rows": "operators/test_indexing_end_to_end.py",
+    "index_add": "operators/test_indexing_end_to_end.py",
+    "index_select": "operators/test_indexing_end_to_end.py",
+    "one_hot": "operators/test_indexing_end_to_end.py",
+    "scatter_rows": "operators/test_indexing_end_to_end.py",
+    "topk": "operators/test_indexing_end_to_end.py",
+    "assert": "runtime/test_executor.py",
+    "index": "runtime/test_executor.py",
+    "probe": "runtime/test_executor.py",
+    "scalar": "runtime/test_executor.py",
+    "mma": "runtime/test_reference.py",  # made by passes only
+}
+"""Ops that another test takes through the pipeline, with its file in `test`."""

@@ -97,7 +97,9 @@ def _rope(
     lead = {"full": shape[:-1], "broadcast": (*shape[:-2], 1)[-len(shape) + 1 :]}
     angles = (*lead.get(kind, ()), size) if len(shape) > 1 else (size,)
     x = smooth(draw, element, shape)
-    cos, sin = (smooth(draw, "f32" if "first" in form else "bf16", angles) for _ in "cs")
+    cos, sin = (
+        smooth(draw, "f32" if "first" in form else "bf16", angles) for _ in "cs"
+    )
     is_float = element in FLOATS
     want = goldens.rope(
         x if is_float else cos, cos, sin, size, interleaved="interleaved" in form

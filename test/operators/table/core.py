@@ -99,7 +99,8 @@ class Call(NamedTuple):
     """One call of an op of the table."""
 
     text: str
-    """The right side of `=`; `{r}` in it, if any, stands for the results."""
+    """The right side of `=`; or lines in which `{r}` and `{t}` stand for the results
+    and their types."""
     wants: Sequence[Want]
     before: str = ""
     """Lines that the call needs; names in them start with the row's own."""
@@ -135,7 +136,8 @@ class Sample:
                 lines.append(call.before)
             stated = types[0] if len(types) == 1 else f"({', '.join(types)})"
             if "{r}" in call.text:
-                lines.append(call.text.replace("{r}", ", ".join(names)))
+                text = call.text.replace("{r}", ", ".join(names))
+                lines.append(text.replace("{t}", ", ".join(types)))
             else:
                 lines.append(f"{', '.join(names)} = {call.text} : {stated}")
         names, types = (", ".join(part) for part in zip(*results, strict=True))
@@ -144,6 +146,29 @@ class Sample:
             f"func.func @f({arguments}) -> ({types}) {{\n  {text}\n"
             f"  func.return {names} : {types}\n}}\n"
         )
+
+    def bare(self, row: str, element: str, instead: str) -> str:
+        """The call of one row alone, without result types, and with another type."""
+        types = {
+            name: value.type
+            if isinstance(value, Scalar)
+            else type_of(value.shape, NAMES[value.dtype], False, False)
+            for name, value in self.operands.items()
+        }
+        call = self.calls[row]
+        arguments = ", ".join(f"%{name}: {kind}" for name, kind in types.items())
+        want = call.wants[0]
+        kind = type_of(want.array.shape, want.type, False, False)
+        creates = " %" not in call.text.partition("[")[0]
+        text = call.text + (f" : {kind}" if creates else "")
+        text = text.replace("{t}", kind)
+        if "{r}" not in text:
+            names = ", ".join(f"%r{place}" for place in range(len(call.wants)))
+            text = f"{names} = {text}"
+        text = f"({arguments}) {{\n  {call.before}\n  {text.replace('{r}', '%r')}\n"
+        text = text.replace(f"x{element}>", f"x{instead}>")
+        text = text.replace(f"tensor<{element}>", f"tensor<{instead}>")
+        return f"func.func @f{text}  func.return\n}}\n"
 
     def _argument(self, value: Array | Scalar, dynamic: bool) -> str:
         if isinstance(value, Scalar):
@@ -225,19 +250,21 @@ class Family:
     def few_cells(self) -> Iterator[tuple[Cell, Sample]]:
         """
         A fixed choice in which each row meets each of its element types, each shape,
-        each form, static and dynamic sizes, and both machines.
+        each part of a form, and static and dynamic sizes on both machines.
         """
+        parts = {part for form in self.forms for part in parts_of(form)}
         open_keys = {
             key
             for row, types in self.rows.items()
-            for key in product([row], [*types, *self.shapes, *self.forms, *SWITCHES])
+            for key in product([row], [*types, *self.shapes, *parts, *SWITCHES])
         }
         tries = dict.fromkeys(open_keys, 0)
         for cell in self._in_turn():
             if not open_keys:
                 return
             rows = [row for row, types in self.rows.items() if cell.element in types]
-            marks = (*cell[:3], (cell.dynamic, cell.machine))
+            switches = (cell.dynamic, cell.machine)
+            marks = (cell.element, cell.shape, *parts_of(cell.form), switches)
             wanted = open_keys & set(product(rows, marks))
             if not wanted:
                 continue
@@ -264,6 +291,11 @@ class Family:
                     rest += [values[i] for i in draw.permutation(len(values))]
             element, shape, form, (dynamic, machine) = (rest.pop() for rest in left)
             yield Cell(element, shape, form, dynamic, machine)
+
+
+def parts_of(form: str) -> list[tuple[int, str]]:
+    """The parts of a form, which stand between semicolons."""
+    return list(enumerate(form.split(";")))
 
 
 SWITCHES = tuple(product((False, True), MACHINES))
@@ -335,7 +367,9 @@ def rounded(values: Array, element: str) -> Array:
     return np.asarray(values).astype(DTYPES[element])
 
 
-def approximately(values: Array, element: str, steps: float = 1, near: float = 0) -> Want:
+def approximately(
+    values: Array, element: str, steps: float = 1, near: float = 0
+) -> Want:
     """A golden in f64 that a result may miss by some roundings."""
     return Want(
         np.asarray(values, np.float64),

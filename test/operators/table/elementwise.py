@@ -104,7 +104,9 @@ def _unary(
             want = approximately(golden(f64(x)), element, 2)
             if near:
                 room = near * np.where(np.isfinite(size), np.maximum(size, 1), 1)
-                want = Want(want.array, element, want.within, float(room.max(initial=0)))
+                want = Want(
+                    want.array, element, want.within, float(room.max(initial=0))
+                )
                 if row != "gelu":
                     want = Want(want.array, element, want.within, near)
         elif row in TRUTH:
@@ -116,9 +118,7 @@ def _unary(
     return Sample({"x": x}, calls)
 
 
-UNARY = Family(
-    dict.fromkeys([*APPROXIMATE, *EXACT], FLOATS), _unary
-)
+UNARY = Family(dict.fromkeys([*APPROXIMATE, *EXACT], FLOATS), _unary)
 SIGNS = Family(dict.fromkeys(SIGNED, (*FLOATS, "i8", "i16", "i32", "i64")), _unary)
 LOGICAL = Family({"logical_not": ("i1",)}, _unary)
 
@@ -324,7 +324,9 @@ def _binary(
     return Sample(given, calls, ones=True)
 
 
-ARITHMETICS = Family(dict.fromkeys([*ARITHMETIC, *ORDER], NUMBERS), _binary, forms=FORMS)
+ARITHMETICS = Family(
+    dict.fromkeys([*ARITHMETIC, *ORDER], NUMBERS), _binary, forms=FORMS
+)
 EQUALITIES = Family(dict.fromkeys(EQUALITY, (*NUMBERS, "i1")), _binary, forms=FORMS)
 DIVISIONS = Family(dict.fromkeys(DIVISION, FLOATS), _binary, forms=FORMS)
 REMAINDERS = Family({"rem": NUMBERS}, _binary, forms=FORMS)

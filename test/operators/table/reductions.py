@@ -165,8 +165,6 @@ def _online_softmax(
     return Sample({"s": s, "m": m, "l": total}, {"online_softmax": call}, ones=True)
 
 
-
-
 FAMILIES = {
     "sum": Family(dict.fromkeys(SUMS, NUMBERS), _accumulating, LONG, AXES),
     "moments": Family(dict.fromkeys(MOMENTS, FLOATS), _accumulating, LONG, AXES),
