@@ -40,7 +40,6 @@ from xdsl.dialects.builtin import (
     TensorType,
     UnitAttr,
     f32,
-    i32,
     i64,
 )
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue

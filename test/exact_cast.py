@@ -59,10 +59,11 @@ def modes_of(source: str, target: str) -> tuple[str, ...]:
     """The modes that the language has for a pair; empty: there is no cast."""
     if source == target:
         return ANY_WHOLE
-    if target == "i1" or source == "f8E8M0FNU" and target not in ("f32", "f16", "bf16"):
+    halves = ("f32", "f16", "bf16")
+    if target == "i1" or (source == "f8E8M0FNU" and target not in halves):
         return ()
     if target == "f8E8M0FNU":
-        return ("none", "rint") if source in ("f32", "f16", "bf16") else ()
+        return ("none", "rint") if source in halves else ()
     if target in FLOATS[3:]:
         return ("none", "rint") if source in FLOATS else ()
     if target in INTEGERS:

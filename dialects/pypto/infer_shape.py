@@ -212,7 +212,8 @@ def want_numbers(site: Site, type: Tensor) -> None:
     """Require elements that can count: floats that compute, or integers."""
     element = type.element_type
     if not (is_compute_float(element) or is_integer(element)):
-        site.error("PTO111", f"{site.name} of {element} elements", rule=f"elements are {NUMBERS}")
+        rule = f"elements are {NUMBERS}"
+        site.error("PTO111", f"{site.name} of {element} elements", rule=rule)
 
 
 def stretch(site: Site, type: Tensor, operand: int, to: Sequence[Dim]) -> None:

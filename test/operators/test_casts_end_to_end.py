@@ -45,7 +45,7 @@ def settings_of(source: str, target: str) -> list[Setting]:
 
 
 def is_missing(source: str, target: str, machine: str) -> bool:
-    """The pairs that a machine cannot reach: i64 to bf16, and f8 where there is none."""
+    """The pairs that a machine cannot reach: i64 to bf16, and f8 on the 910b."""
     if source == target:
         return False
     small = {"f8E4M3FN", "f8E5M2", "f8E8M0FNU"}

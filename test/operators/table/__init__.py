@@ -31,8 +31,8 @@ COVERED_ELSEWHERE = {
     "topk": "operators/test_indexing_end_to_end.py",
     "assert": "runtime/test_executor.py",
     "index": "runtime/test_executor.py",
-    "probe": "runtime/test_executor.py",
+    "probe": "dialects/pypto/indexing.mlir",
     "scalar": "runtime/test_executor.py",
-    "mma": "runtime/test_reference.py",  # made by passes only
+    "mma": "runtime/handwritten/matmul_tasks.mlir",  # made by passes only
 }
 """Ops that another test takes through the pipeline, with its file in `test`."""

@@ -12,7 +12,6 @@ from operators.table.core import (
     FLOATS,
     INTEGERS,
     LONG,
-    ROUNDING,
     SHAPES,
     Array,
     Call,
