@@ -119,10 +119,21 @@ class _Emitter:
             return self.literal(arg)
         value, form = arg
         if form is Form.SCALAR:
-            return self.to.ref(value)
+            return self.scalar(self.to.ref(value))
         rows = 1 if form in (Form.COL, Form.ONE) else self.m
         columns = 1 if form in (Form.ROW, Form.ONE) else self.n
         return self.to.corner(value, rows, columns)
+
+    def scalar(self, number: str) -> str:
+        """A number that the orchestration computed; an integer joins the elements."""
+        dtype = self.input_dtype()
+        if self.op.family.index_scalar or numerics.is_float(dtype):
+            return number
+
+        def joined(value: int) -> Any:
+            return np.array(value, np.int64).astype(dtype)[()]
+
+        return f"{self.to.bind(joined)}({number})"
 
     def literal(self, arg: Attribute) -> str:
         """A number of the type that the instruction computes in."""

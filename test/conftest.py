@@ -15,7 +15,8 @@ for _library in ("OPENBLAS", "MKL", "OMP"):
     os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
 
 # For a night: `pytest --hypothesis-profile=long test/passes/test_random_programs.py`;
-# test/operators/test_language_files.py then adds cases of real sizes.
+# test/operators/test_language_files.py then adds cases of real sizes, and the table of
+# operators in test_ops_end_to_end.py leaves out no combination.
 settings.register_profile("long", max_examples=5000)
 
 

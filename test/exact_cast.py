@@ -208,6 +208,29 @@ def _to_float(numbers: Numbers, target: str, mode: str, wrap: bool) -> Array:
     return code.astype(f"u{form.bits // 8}").view(DTYPES[target])
 
 
+def exact_mx(blocks: Array, element: str, target: str) -> tuple[Array, Array]:
+    """
+    Blocks `[.., 32]` in microscaling: f8 values and the E8M0 codes of their scales.
+
+    The scale is the power of two at or below the greatest magnitude, over the greatest
+    power of two of the target, at least 2^-127; values are rounded and saturate. A
+    block with an infinity or a NaN is NaN, and so is its scale.
+    """
+    numbers = decode(blocks, element)
+    top = np.where(numbers.m == 0, -10000, _length(numbers.m) + numbers.e - 1)
+    most = 8 if target == "f8E4M3FN" else 15
+    scale = np.clip(top.max(axis=-1, keepdims=True) - most, -127, 127)
+    spoiled = (numbers.inf | numbers.nan).any(axis=-1, keepdims=True)
+    moved = numbers._replace(
+        e=numbers.e - scale,
+        nan=np.broadcast_to(spoiled, blocks.shape),
+        inf=np.zeros(blocks.shape, np.bool_),
+    )
+    codes = np.where(spoiled, 255, scale + 127)[..., 0].astype(np.uint8)
+    values = _to_float(moved, target, "rint", False)
+    return values, codes.view(DTYPES["f8E8M0FNU"])
+
+
 def _to_power(numbers: Numbers) -> Array:
     """E8M0: the nearest power of two, a tie up; the sign does not count."""
     length = _length(numbers.m)

@@ -2,7 +2,8 @@
 
 Operands are tensors of one element type whose shapes broadcast (right-aligned, a static
 1 repeats). In any place but the condition of `where` a literal may stand, rounded once
-to the element type, or an SSA scalar: f32 beside floats, i32 or index beside integers.
+to the element type, or an SSA scalar: f32 beside floats, i32 or index beside integers,
+whose low bits count, i1 beside i1.
 `args` has them in written order. bf16 and f16 compute in f32 and round once.
 
 Ops of one operand are in `unary.py`.

@@ -15,7 +15,15 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from exact_cast import DTYPES, INTEGERS, edges, exact_cast, modes_of, same
+from exact_cast import (
+    DTYPES,
+    INTEGERS,
+    edges,
+    exact_cast,
+    exact_mx,
+    modes_of,
+    same,
+)
 
 import pyptoc
 from pyptoc.dialects.diagnostics import CompileError
@@ -116,3 +124,46 @@ def test_casts_that_a_machine_lacks(machine: str) -> None:
                 pyptoc.compile(text, machine=machine)
             assert refusal.value.diagnostics[0].code == "PTO221", text
     assert count == (1 if machine == "ascend950" else 31)
+
+
+MX_ROWS = 64
+
+
+def mx_blocks(element: str, is_long: bool) -> np.ndarray:
+    """Blocks that each have one code, or edge, and 31 numbers of about its size."""
+    lead = edges(element, "f8E4M3FN")
+    if not is_long:
+        lead = lead[:: 11 if element != "f32" else 3]
+    lead = np.resize(lead, -(-lead.size // (2 * MX_ROWS)) * 2 * MX_ROWS)
+    draw = np.random.default_rng(3)
+    spread = draw.uniform(-1, 1, (lead.size, 32)) * 2.0 ** draw.integers(
+        -20, 1, (lead.size, 32)
+    )
+    with np.errstate(all="ignore"):
+        blocks = (lead[:, None].astype(np.float64) * spread).astype(DTYPES[element])
+    blocks[np.arange(lead.size), draw.integers(0, 32, lead.size)] = lead
+    return blocks
+
+
+@pytest.mark.parametrize("target", ["f8E4M3FN", "f8E5M2"])
+@pytest.mark.parametrize("source", ["f16", "bf16", "f32"])
+def test_quant_mx_of_every_code(source: str, target: str, is_long: bool) -> None:
+    """Each code, or each 11th, as the greatest of a block and among smaller ones."""
+    blocks = mx_blocks(source, is_long)
+    want, codes = exact_mx(blocks, source, target)
+    x = blocks.reshape(MX_ROWS, -1)
+    size = x.shape[1]
+    text = (
+        f"func.func @f(%x: tensor<{MX_ROWS}x{size}x{source}>) -> ("
+        f"tensor<{MX_ROWS}x{size}x{target}>, "
+        f"tensor<{MX_ROWS}x{size // 64}x2xf8E8M0FNU>) {{\n"
+        f"  %q, %s = pypto.quant_mx %x axis -1 to {target}\n"
+        f"  func.return %q, %s : tensor<{MX_ROWS}x{size}x{target}>, "
+        f"tensor<{MX_ROWS}x{size // 64}x2xf8E8M0FNU>\n}}\n"
+    )
+    for pipeline in ("", None):
+        q, scales = pyptoc.compile(text, pipeline=pipeline).run(x=x).values()
+        assert (scales.reshape(-1).view(np.uint8) == codes.view(np.uint8)).all()
+        wrong = np.flatnonzero(~same(q.reshape(want.shape), want))[:5]
+        values = x.reshape(-1)[wrong], q.reshape(-1)[wrong], want.reshape(-1)[wrong]
+        assert not wrong.size, (pipeline, *values)

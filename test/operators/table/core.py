@@ -221,6 +221,8 @@ class Family:
     make: Maker
     shapes: Sequence[Shape] = SHAPES
     forms: Sequence[str] = ("",)
+    thorough: Sequence[str] = ()
+    """Element types that meet each form in an ordinary run."""
     elements: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -258,13 +260,18 @@ class Family:
             for row, types in self.rows.items()
             for key in product([row], [*types, *self.shapes, *parts, *SWITCHES])
         }
+        for row, types in self.rows.items():
+            odd = [element for element in self.thorough if element in types]
+            open_keys |= set(product([row], product(odd, parts)))
         tries = dict.fromkeys(open_keys, 0)
         for cell in self._in_turn():
             if not open_keys:
                 return
             rows = [row for row, types in self.rows.items() if cell.element in types]
             switches = (cell.dynamic, cell.machine)
-            marks = (cell.element, cell.shape, *parts_of(cell.form), switches)
+            here = parts_of(cell.form)
+            pairs = product([cell.element], here)
+            marks = (cell.element, cell.shape, switches, *here, *pairs)
             wanted = open_keys & set(product(rows, marks))
             if not wanted:
                 continue

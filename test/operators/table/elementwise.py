@@ -266,7 +266,10 @@ def scalar_type(element: str) -> str:
 
 
 def scalar_golden(value: float, element: str, as_literal: bool) -> Array:
-    """A literal is rounded to the element type, an f32 scalar computes as it is."""
+    """A literal is rounded to the element type, an f32 scalar computes as it is.
+
+    Of an integer scalar the low bits count.
+    """
     if element in FLOATS and not as_literal:
         return f64(np.array(value, np.float32))
     return exact(np.array(value).astype(DTYPES[element]))
@@ -283,6 +286,8 @@ def operands(
     kind, _, side = form.partition(" ")
     if kind in ("literal", "scalar"):
         value = lone(draw, element)
+        if kind == "scalar" and element in INTEGERS and draw.random() < 0.5:
+            value += 3 * 2**16  # its low bits count
         wide = scalar_golden(value, element, kind == "literal")
         given: dict[str, Array | Scalar] = {"x": x}
         name = literal(value)
@@ -327,11 +332,15 @@ def _binary(
 ARITHMETICS = Family(
     dict.fromkeys([*ARITHMETIC, *ORDER], NUMBERS), _binary, forms=FORMS
 )
-EQUALITIES = Family(dict.fromkeys(EQUALITY, (*NUMBERS, "i1")), _binary, forms=FORMS)
+EQUALITIES = Family(
+    dict.fromkeys(EQUALITY, (*NUMBERS, "i1")), _binary, forms=FORMS, thorough=("i1",)
+)
 DIVISIONS = Family(dict.fromkeys(DIVISION, FLOATS), _binary, forms=FORMS)
 REMAINDERS = Family({"rem": NUMBERS}, _binary, forms=FORMS)
 WHOLES = Family(dict.fromkeys(WHOLE, INTEGERS), _binary, forms=FORMS)
-BITWISE = Family(dict.fromkeys(BITS, (*INTEGERS, "i1")), _binary, forms=FORMS)
+BITWISE = Family(
+    dict.fromkeys(BITS, (*INTEGERS, "i1")), _binary, forms=FORMS, thorough=("i1",)
+)
 
 # Three operands ----------------------------------------------------------------------
 
@@ -415,7 +424,7 @@ def _where(
     return Sample(given, {"where": call}, ones=True)
 
 
-WHERE = Family({"where": ANY}, _where, forms=WHERE_FORMS)
+WHERE = Family({"where": ANY}, _where, forms=WHERE_FORMS, thorough=("i1",))
 
 FAMILIES = {
     "unary": UNARY,
