@@ -21,12 +21,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import IntegerType, i32
+from xdsl.dialects.builtin import IntegerAttr, i32
 from xdsl.ir import SSAValue
 
 from pyptoc.dialects.expr import Compare, Expr
 from pyptoc.dialects.pypto.composite import RopeOp
 from pyptoc.dialects.pypto.elementwise import CastOp
+from pyptoc.dialects.pypto.infer import is_integer
 from pyptoc.dialects.pypto.shape import ArangeOp, ConcatOp, ViewOp
 from pyptoc.passes.obligations import value_name
 from pyptoc.passes.shapes import Shapes
@@ -61,8 +62,8 @@ def arange(op: ArangeOp, shapes: Shapes) -> None:
         return
     step = Steps.replacing(op, shapes, op.result)
     count = step.emit(ArangeOp.make(op.mixed_sizes, result_type=i32))
-    wrap = False if isinstance(element, IntegerType) else None
-    step.finish([step.emit(CastOp.make(count, element, saturate=wrap))])
+    saturate = IntegerAttr.from_bool(False) if is_integer(element) else None
+    step.finish([step.emit(CastOp.make(count, element, saturate=saturate))])
 
 
 def rope(op: RopeOp, shapes: Shapes) -> None:

@@ -361,3 +361,12 @@ func.func @no_dimension(%a: tensor<f32>) {
   %y = pypto.reinterpret %a to i32
   func.return
 }
+
+// -----
+
+func.func @arange_of_what_does_not_count(%n: index) {
+  // CHECK: :[[# @LINE + 2]]:8: error[PTO111]: arange of i1 elements
+  // CHECK: rule: elements are f32, f16, bf16 or an integer of at least 8 bits
+  %y = pypto.arange[%n] : tensor<?xi1>
+  func.return
+}

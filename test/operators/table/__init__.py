@@ -27,6 +27,7 @@ COVERED_ELSEWHERE = {
     "index_add": "operators/test_indexing_end_to_end.py",
     "index_select": "operators/test_indexing_end_to_end.py",
     "one_hot": "operators/test_indexing_end_to_end.py",
+    "reinterpret": "operators/test_reinterpret.py",
     "scatter_rows": "operators/test_indexing_end_to_end.py",
     "topk": "operators/test_indexing_end_to_end.py",
     "assert": "runtime/test_executor.py",

@@ -222,7 +222,7 @@ class Family:
     shapes: Sequence[Shape] = SHAPES
     forms: Sequence[str] = ("",)
     thorough: Sequence[str] = ()
-    """Element types that meet each form in an ordinary run."""
+    """Element types that meet each shape and each form in an ordinary run."""
     elements: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -262,7 +262,7 @@ class Family:
         }
         for row, types in self.rows.items():
             odd = [element for element in self.thorough if element in types]
-            open_keys |= set(product([row], product(odd, parts)))
+            open_keys |= set(product([row], product(odd, [*self.shapes, *parts])))
         tries = dict.fromkeys(open_keys, 0)
         for cell in self._in_turn():
             if not open_keys:
@@ -270,7 +270,7 @@ class Family:
             rows = [row for row, types in self.rows.items() if cell.element in types]
             switches = (cell.dynamic, cell.machine)
             here = parts_of(cell.form)
-            pairs = product([cell.element], here)
+            pairs = product([cell.element], [cell.shape, *here])
             marks = (cell.element, cell.shape, switches, *here, *pairs)
             wanted = open_keys & set(product(rows, marks))
             if not wanted:

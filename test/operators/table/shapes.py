@@ -257,7 +257,11 @@ FAMILIES = {
     "expand": Family({"expand": ANY}, _expand, LONG, ("even", "odd", "front")),
     "concat": Family({"concat": ANY}, _concat, LONG, AXIS_FORMS),
     "created": Family(
-        {"full": ANY, "arange": NUMBERS}, _created, SHAPES, ("text", "operands")
+        {"full": ANY, "arange": NUMBERS},
+        _created,
+        (*SHAPES, (2, 40000)),
+        ("text", "operands"),
+        thorough=("i8", "i16"),
     ),
     "assemble": Family({"assemble": ANY}, _assemble, LONG, ("0", "1", "2")),
     "loops": Family(
