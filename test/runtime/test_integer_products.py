@@ -13,7 +13,7 @@ DEPTHS = (1, 1023, 1025, 2**16 + 1, 2**17 - 1, 2**17, 2**17 + 1, 2**18)
 
 
 def program(m: int, k: int, n: int, split: int) -> str:
-    cube = "m = [16, 16], k = [64, 128], n = [32, 32]"
+    cube = "m = [16, 16], k = [64, 4096], n = [32, 32]"
     tile = f" {{tile = #pypto.cube<{cube}, split_k = {split}>}}" if split > 1 else ""
     return (
         f"func.func @f(%a: tensor<{m}x{k}xi8>, %b: tensor<{k}x{n}xi8>) "
