@@ -17,7 +17,7 @@ from itertools import product
 from pathlib import Path
 
 import pytest
-from operators.table import COVERED_ELSEWHERE, FAMILIES
+from operators.table import COVERED_ELSEWHERE, FAMILIES, MADE_BY_PASSES
 from operators.table.core import DTYPES, Cell, Family, Sample, difference
 
 from pyptoc.api import compile
@@ -90,7 +90,7 @@ def test_every_op_has_rows() -> None:
         for row in family.rows
         for word in row.split()
     }
-    assert not ops - rows - set(COVERED_ELSEWHERE), "ops without rows"
+    assert not ops - rows - set(COVERED_ELSEWHERE) - MADE_BY_PASSES, "ops without rows"
     assert not set(COVERED_ELSEWHERE) - ops, "no such ops"
     assert all(
         row.split()[0] in ops for family in FAMILIES.values() for row in family.rows
