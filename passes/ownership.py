@@ -24,7 +24,6 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr, TensorT
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue, Use
 
 from pyptoc.dialects.context import PyptocContext
-from pyptoc.dialects.pypto.indexing import IndexAddOp, ScatterRowsOp
 from pyptoc.dialects.pypto.shape import (
     AssembleOp,
     CloneOp,
@@ -34,6 +33,7 @@ from pyptoc.dialects.pypto.shape import (
     ViewOp,
 )
 from pyptoc.passes.builder import Builder
+from pyptoc.passes.index_shapes import Scatter
 from pyptoc.passes.structured import defined_in
 
 
@@ -50,7 +50,7 @@ class Ownership:
             match op:
                 case ReshapeOp() if is_view(op.source):
                     self._copy_operand(op, 0)
-                case AssembleOp() | IndexAddOp() | ScatterRowsOp():
+                case _ if isinstance(op, AssembleOp | Scatter):
                     self._own_destination(op)
                 case scf.ForOp():
                     for index in range(3, len(op.operands)):
@@ -63,7 +63,7 @@ class Ownership:
                 case _:
                     pass
 
-    def _own_destination(self, op: AssembleOp | IndexAddOp | ScatterRowsOp) -> None:
+    def _own_destination(self, op: AssembleOp | Scatter) -> None:
         if self.may_overwrite(op.dest, op):
             return
         root = root_of(op.dest)

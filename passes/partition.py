@@ -40,6 +40,7 @@ from pyptoc.dialects.pypto.shape import AssembleOp
 from pyptoc.passes.base import PyptocPass
 from pyptoc.passes.cleanup import erase_dead
 from pyptoc.passes.groups import Group, domain_of, has_scan
+from pyptoc.passes.index_shapes import Scatter
 from pyptoc.passes.matmul_shape import matmul_shape
 from pyptoc.passes.ownership import Ownership, root_of
 from pyptoc.passes.reinterpret import split_views
@@ -286,7 +287,7 @@ def written_by(op: Operation) -> list[SSAValue]:
     """The tensors that `op`, or an op inside it, may write in place."""
     found: list[SSAValue] = []
     for inner in op.walk():
-        if isinstance(inner, AssembleOp):
+        if isinstance(inner, AssembleOp | Scatter):
             found.append(inner.dest)
         elif isinstance(inner, scf.ForOp):
             found += inner.iter_args

@@ -192,7 +192,7 @@ class Values(Element):
         self._check_count(call)
 
     def _check_count(self, call: Call) -> None:
-        count = len(call.written)
+        count = sum(key.startswith(f"{self.name}.") for key, _ in call.written)
         if count < self.least or (self.most is not None and count > self.most):
             plural = "" if self.least == 1 else "s"
             wanted = f"{self.least} operand{plural}"

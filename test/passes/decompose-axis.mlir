@@ -86,3 +86,33 @@ func.func @topk(%x: tensor<?x64xf32>, %n: tensor<64xi32>)
   %v, %i = pypto.topk %x k 8 axis 0 lengths %n {pad_index = -1}
   func.return %v, %i : tensor<8x64xf32>, tensor<8x64xi32>
 }
+
+// CHECK-LABEL: func.func @argsort
+// CHECK-NEXT:  [[T:%.*]] = pypto.transpose %x perm [1, 0]
+// CHECK-NEXT:  [[I:%.*]] = pypto.argsort [[T]] axis -1 {descending, npu.from = "argsort"}
+// CHECK-NEXT:  pypto.transpose [[I]] perm [1, 0]
+func.func @argsort(%x: tensor<?x64xf32>) -> tensor<?x64xi32> {
+  %i = pypto.argsort %x axis 0 {descending}
+  func.return %i : tensor<?x64xi32>
+}
+
+// Every second element is a view; where none is left over, and of all it is no copy.
+// CHECK-LABEL: func.func @even
+// CHECK-NEXT:  [[P:%.*]] = pypto.reshape %x[3, 5, 2]
+// CHECK-NEXT:  %y = pypto.view [[P]][:, :, 1]
+// CHECK-NEXT:  %z = pypto.view %x[:, :]
+func.func @even(%x: tensor<3x10xf32>) -> (tensor<3x5xf32>, tensor<3x10xf32>) {
+  %y = pypto.gather_mask %x pattern P1010
+  %z = pypto.gather_mask %x pattern P1111
+  func.return %y, %z : tensor<3x5xf32>, tensor<3x10xf32>
+}
+
+// CHECK-LABEL: func.func @uneven
+// CHECK-NEXT:  [[N:%.*]] = pypto.arange[3]
+// CHECK-NEXT:  [[M:%.*]] = pypto.mul [[N]], 4
+// CHECK-NEXT:  [[I:%.*]] = pypto.add [[M]], 1
+// CHECK-NEXT:  %y = pypto.index_select %x at [[I]] axis -1
+func.func @uneven(%x: tensor<3x10xf32>) -> tensor<3x3xf32> {
+  %y = pypto.gather_mask %x pattern P0010
+  func.return %y : tensor<3x3xf32>
+}
