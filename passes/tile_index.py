@@ -1,5 +1,6 @@
 """
 One indexing op becomes one `npu.tasks` that gathers, scatters, or puts in order.
+What it makes is stored where the group's `assemble`, if there is one, puts it.
 
     %y = pypto.gather_rows %x at %i              x [R, 512], i [N], tile 64 x 512
     ->
@@ -35,6 +36,7 @@ from pyptoc.dialects.npu_indexing import GatherOp, OneHotOp, ScatterOp
 from pyptoc.dialects.pypto import indexing
 from pyptoc.dialects.pypto.attrs import VecTileAttr
 from pyptoc.dialects.pypto.elementwise import OrOp
+from pyptoc.dialects.pypto.shape import AssembleOp
 from pyptoc.dialects.subscripts import Mixed
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.groups import Group
@@ -60,6 +62,7 @@ from pyptoc.passes.task_builder import (
     bounded_type,
     cut,
     empty_like,
+    offsets_at,
     open_tasks,
 )
 from pyptoc.passes.tile_selection import SelectionBody, full
@@ -78,7 +81,10 @@ class IndexTiler:
     nest: Nest = field(default_factory=Nest)
 
     def __post_init__(self) -> None:
-        (self.op,) = self.group.ops
+        self.op = self.group.ops[0]
+        self.stored = {
+            op.source: op for op in self.group.ops if isinstance(op, AssembleOp)
+        }
         tile = self.op.attributes[TILE]
         assert isinstance(tile, VecTileAttr)
         assert not self.nest.loops, "form-tasks marks no loop around an indexing op"
@@ -113,13 +119,25 @@ class IndexTiler:
         body = Body(self, frame, dict(zip(used, frame.outs, strict=True)))
         body.run()
         for old, new in zip(used, frame.op.results, strict=True):
-            new.name_hint = old.name_hint
-            old.replace_all_uses_with(new)
+            stored = self.stored.get(old)
+            value = old if stored is None else stored.results[0]
+            new.name_hint = value.name_hint
+            value.replace_all_uses_with(new)
         return frame
+
+    def offsets(self, result: SSAValue, extents: Sequence[Extent]) -> list[Expr]:
+        """Where a tile of a result goes in its destination."""
+        stored = self.stored.get(result)
+        if stored is None:
+            return [extent.lo for extent in extents]
+        base = tuple(map(self.shapes.mixed, stored.mixed_offsets))
+        return offsets_at(extents, base)
 
     def _initial(self, result: SSAValue) -> SSAValue:
         if isinstance(self.op, SCATTERS):
             return self.op.dest
+        if result in self.stored:
+            return self.stored[result].dest
         return empty_like(result, self.build, self.shapes, self.roots)
 
 
@@ -177,7 +195,7 @@ class Body:
     ) -> None:
         """Assemble a tile of a result, if somebody uses it."""
         if result in self.outs:
-            offsets = [extent.lo for extent in extents]
+            offsets = self.tiler.offsets(result, extents)
             body.assemble(tile, self.outs[result], offsets)
 
     # -- gathers and scatters

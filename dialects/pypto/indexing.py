@@ -1,4 +1,4 @@
-"""Ops whose positions come from data: top-k, gathers, scatters; and `probe`.
+"""Ops whose positions come from data: top-k, sorting, gathers, scatters; and `probe`.
 
 Indices are i32 or i64 tensors. One outside the tensor it points into is an error at
 run time, unless an attribute says what it means.

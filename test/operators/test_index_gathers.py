@@ -8,6 +8,9 @@ import numpy as np
 import pytest
 from operators.indexing_cases import DTYPES, Case, check, gather_rows, program, values
 
+from pyptoc.api import compile
+from pyptoc.pipeline import default_pipeline
+
 GATHER_ROWS = [
     # rows, the shape of a row, the shape of the indices
     (10, (16,), (7,)),
@@ -157,3 +160,35 @@ def test_index_select(shape: Any, axis: int, count: int, dynamic: bool) -> None:
     inputs = {"x": x, "i": i}
     body = f"%y = pypto.index_select %x at %i axis {axis}"
     check(Case(program(body, inputs, want, dynamic), inputs, want))
+
+
+def test_assembled_results_are_stored_by_the_gathering_tasks() -> None:
+    """Each result goes straight to its place, also in place and in a loop."""
+    draw = np.random.default_rng(2)
+    x, d = values(draw, "f32", 20, 24), values(draw, "f32", 3, 30, 60)
+    i = draw.integers(0, 20, 17).astype(np.int32)
+    body = """%g = pypto.gather_rows %x at %i
+  %a = pypto.assemble %g into %d[1, 3, 30]
+  %v, %k = pypto.topk %x k 5 axis -1
+  %b = pypto.assemble %v into %a[2, 9, 0]
+  %e = pypto.full 0[4, 20, 5] : tensor<4x20x5xi32>
+  %z = pypto.for (%n = 0 to 3) iter(%f = %e) {
+    %h = pypto.index_select %k at %i axis 0
+    %o = pypto.assemble %h into %f[%n, 2, 0]
+    pypto.yield %o
+  }"""
+    order = np.argsort(-x, axis=-1, kind="stable")[:, :5].astype(np.int32)
+    want = [d.copy(), np.zeros((4, 20, 5), np.int32)]
+    want[0][1, 3:20, 30:54] = gather_rows(x, i)
+    want[0][2, 9:29, :5] = np.take_along_axis(x, order, -1)
+    want[1][:3, 2:19] = order[i]
+    inputs = {"x": x, "d": d, "i": i}
+    text = program(body, inputs, want, False, results="%b, %z")
+    check(Case(text, inputs, want))
+    tasks = compile(text, pipeline=default_pipeline("tasks")).module
+    tags = [
+        op.attributes["tag"].data  # pyright: ignore
+        for op in tasks.walk()
+        if op.name == "npu.tasks"
+    ]
+    assert sorted(tags) == ["clone", "full", "gather_rows", "index_select", "topk"]
