@@ -176,7 +176,7 @@ def trailing_box(
 
 def put(into: Tensor, box: Box, source: Tensor) -> None:
     """Writes a source into a box of an owned tensor."""
-    target = into.array[box]
+    target = into.array[(*box, ...)]  # a view at rank 0, too
     target[...] = source.array.reshape(target.shape)
     if source.written is None:
         if into.written is not None:
@@ -251,7 +251,7 @@ def fold(interp: Interpreter, op: Any, kind: str, into: Tensor, box: Box) -> Non
     if into.written is not None and not into.written[box].all():
         message = f"combine onto elements of {hint(op.dest)} that no store wrote"
         interp.fail(op, "PTO405", message, notes=interp.origin_notes(into))
-    target = into.array[box]
+    target = into.array[(*box, ...)]  # a view at rank 0, too
     combine = {"add": np.add, "max": np.maximum, "min": np.minimum}[kind]
     value = combine(wide(target), wide(source).reshape(target.shape))
     target[...] = narrow(value, target.dtype)

@@ -17,7 +17,7 @@ NUMBERS = (*FLOATS, *INTEGERS)
 
 def body_steps(w: Writer, count: int, products: bool = True) -> None:
     """Some steps in the body of a loop."""
-    steps = VECTOR_STEPS + ((matmul,) if products else ())
+    steps = w.steps or VECTOR_STEPS + ((matmul,) if products else ())
     for _ in range(count):
         w.random.choice(steps)(w)
 
@@ -85,7 +85,12 @@ def _stored(
 ) -> list[tuple[str, str, Value]]:
     """Stores of one or two values: the names of the outs inside and of their inits."""
     fits = [value for value in body.pool if value.dims[: len(inner)] == inner]
-    fits = [v for v in fits if not any(dim.varies for dim in v.dims[len(inner) :])]
+    tails = [(value, value.dims[len(inner) :]) for value in fits]
+    fits = [
+        value
+        for value, dims in tails
+        if w.knows(dims) and not any(dim.varies for dim in dims)
+    ]
     chosen = [fits[-1], *w.random.sample(fits, min(len(fits), w.random.randint(0, 1)))]
     outs: list[tuple[str, str, Value]] = []
     for value in chosen:
@@ -178,7 +183,9 @@ def groups(w: Writer) -> None:
     fits = [
         value
         for value in body.pool
-        if value.dims[:1] == (inner,) and inner not in value.dims[1:]
+        if value.dims[:1] == (inner,)
+        and w.knows(value.dims[1:])
+        and not any(dim.varies for dim in value.dims[1:])
     ]
     value = fits[-1]
     dims = (rows, *value.dims[1:])
@@ -245,7 +252,7 @@ def nested(w: Writer) -> None:
     )
     w.random.choice([fold_columns, forall, repeat, groups, reduce])(body)
     value = body.pool[-1]
-    if any(dim.varies for dim in value.dims):
+    if value.varies or not w.knows(value.dims):
         value = part
     outs = _stored_one(w, body, value, outer, index)
     inside, init, result = outs

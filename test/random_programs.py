@@ -16,6 +16,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from random_composites import COMPOSITE_STEPS, MOVE_STEPS, regrid
+from random_control import CONTROL_STEPS
+from random_indexing import INDEXING_STEPS
 from random_loops import LOOP_STEPS, forall, repeat
 from random_ops import (
     VECTOR_STEPS,
@@ -26,6 +29,7 @@ from random_ops import (
     unary,
     with_literal,
 )
+from random_products import PRODUCT_STEPS
 from random_shapes import (
     SHAPE_STEPS,
     assemble,
@@ -174,10 +178,52 @@ def nothing(random: Random) -> Program:
     return w.program(results(w))
 
 
+OPERATOR_STEPS: tuple[tuple[Step, ...], ...] = (
+    VECTOR_STEPS,
+    VECTOR_STEPS,
+    SHAPE_STEPS,
+    MOVE_STEPS,
+    COMPOSITE_STEPS,
+    PRODUCT_STEPS,
+    INDEXING_STEPS,
+    CONTROL_STEPS,
+    LOOP_STEPS,
+    (regrid,),
+)
+"""Each kind as often as the others, however many steps it has."""
+
+
+def any_step(w: Writer) -> None:
+    """One step of any kind; loops and conditions nest up to three deep."""
+    steps = w.random.choice(OPERATOR_STEPS)
+    deep = w.parent is not None and w.parent.parent is not None
+    if deep and steps in (LOOP_STEPS, CONTROL_STEPS):
+        steps = VECTOR_STEPS
+    w.random.choice(steps)(w)
+
+
+def operators(random: Random) -> Program:
+    """10 to 40 ops of all kinds, loops and conditions among them."""
+    rank = random.choice([1, 2, 2, 2, 3, 3, 4])
+    elements = (*FLOATS, "f32", "f32", *INTEGERS, "i1")
+    w = started(random, rank, {1: 300, 2: 40, 3: 12, 4: 6}[rank], *elements)
+    w.tiles, w.steps, w.mx = random.random() < 0.6, (any_step,), random.random() < 0.2
+    if random.random() < 0.1:
+        dims = [Dim(d.size, d.name) for d in w.pool[0].dims]
+        dims[random.randrange(rank)] = Dim(0, w.fresh("q"))
+        w.argument(tuple(dims), random.choice(FLOATS))
+    most = random.randint(10, 40)
+    for _ in range(3 * most):
+        if w.ops < most:
+            any_step(w)
+    return w.program(results(w))
+
+
 FAMILIES: dict[str, Callable[[Random], Program]] = {
     "chains": chains,
     "mixtures": mixtures,
     "loops": loops,
     "updates": updates,
     "nothing": nothing,
+    "operators": operators,
 }

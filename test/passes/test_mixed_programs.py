@@ -1,0 +1,111 @@
+"""
+Small programs on which a pass or the interpreter once went wrong, after every pass.
+
+Each says in its name what is special about it. `stages` compares with the source after
+every pass, and the finished program in program order and with the pipes far apart.
+"""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from front_programs import body
+from operators import goldens
+from random_ops import MACHINES
+from random_stages import stages
+from random_writer import Program, data
+
+import pyptoc
+
+Given = dict[str, Any]
+
+
+def given(element: str, *shape: int) -> np.ndarray:
+    """The same data every time."""
+    return data(Random(0), shape, element)
+
+
+PROGRAMS: dict[str, tuple[str, Given]] = {
+    "a forall whose output has no dimension": (
+        body(
+            "%x: tensor<7xf32>",
+            "tensor<f32>",
+            "  %e = pypto.empty[] : tensor<f32>\n"
+            "  %r = pypto.forall (%i +: %n = 0 to 7 step 8) outs(%o = %e) {\n"
+            "    %v = pypto.view %x[%i +: %n]\n    %s = pypto.amax %v axis 0\n"
+            "    pypto.store %s into %o[]\n  }",
+        ),
+        {"x": given("f32", 7)},
+    ),
+    "an assemble into a tensor of no dimension": (
+        body(
+            "%x: tensor<i32>, %y: tensor<i32>",
+            "tensor<i32>",
+            "  %z = pypto.add %x, 1\n  %v = pypto.assemble %y into %z[]\n"
+            "  %r = pypto.mul %v, 3",
+        ),
+        {"x": np.array(4, np.int32), "y": np.array(5, np.int32)},
+    ),
+    "a scalar read from a tensor of no dimension": (
+        body(
+            "%x: tensor<f32>, %y: tensor<5xf32>",
+            "tensor<5xf32>",
+            "  %s = pypto.read %x[]\n  %r = pypto.mul %y, %s",
+        ),
+        {"x": np.array(0.5, np.float32), "y": given("f32", 5)},
+    ),
+    "numbers that count on, column tile by column tile": (
+        body(
+            '%x: tensor<?x?xi16> {pypto.dims = ["M", "N"]}',
+            "tensor<?x?xi32>",
+            "  %m = pypto.dim %x, 0\n  %n = pypto.dim %x, 1\n"
+            "  %r = pypto.arange[%m, %n] : tensor<?x?xi32>",
+        ),
+        {"x": given("i16", 3, 9000)},
+    ),
+    "numbers that count on, in a narrow type": (
+        body(
+            '%x: tensor<?x?xf16> {pypto.dims = ["M", "N"]}',
+            "tensor<?x?xf16>",
+            "  %m = pypto.dim %x, 0\n  %n = pypto.dim %x, 1\n"
+            "  %a = pypto.arange[%m, %n] : tensor<?x?xf16>\n"
+            "  %r = pypto.add %a, %x",
+        ),
+        {"x": given("f16", 3, 1900)},
+    ),
+}
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs(name: str, machine: str) -> None:
+    text, inputs = PROGRAMS[name]
+    stages(Program(text, inputs), machine, 1)
+
+
+def test_batches_of_mx_products() -> None:
+    """Scales have the batch of their matrix; one right side serves the whole batch."""
+    rng = np.random.default_rng(0)
+    f8, e8m0 = ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e8m0fnu
+    a = (rng.integers(-8, 9, (3, 5, 70)) / 8).astype(f8)
+    b = (rng.integers(-8, 9, (70, 9)) / 8).astype(f8)
+    sa = (2.0 ** rng.integers(-2, 3, (3, 5, 2, 2))).astype(e8m0)
+    sb = (2.0 ** rng.integers(-2, 3, (2, 9, 2))).astype(e8m0)
+    text = (
+        "func.func @f(%a: tensor<3x5x70xf8E4M3FN>, %b: tensor<70x9xf8E4M3FN>,\n"
+        "    %sa: tensor<3x5x2x2xf8E8M0FNU>, %sb: tensor<2x9x2xf8E8M0FNU>)"
+        " -> tensor<3x5x9xf32> {\n"
+        "  %r = pypto.scaled_mm %a, %b scales %sa, %sb\n"
+        "  func.return %r : tensor<3x5x9xf32>\n}\n"
+    )
+    inputs = {"a": a, "b": b, "sa": sa, "sb": sb}
+    stages(Program(text, inputs, {"result0": 1e-5}), "ascend950", 1)
+    left = goldens.f64(a) * np.repeat(goldens.f64(sa).reshape(3, 5, 4), 32, -1)[..., :70]
+    by_column = goldens.f64(sb).transpose(1, 0, 2).reshape(9, 4)
+    right = goldens.f64(b) * np.repeat(by_column, 32, -1)[:, :70].T
+    got = pyptoc.compile(text).run(**inputs)["result0"]
+    assert np.allclose(got, left @ right, rtol=1e-5, atol=1e-5)
