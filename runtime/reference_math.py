@@ -25,6 +25,7 @@ from pyptoc.runtime.reference_core import (
 )
 from pyptoc.runtime.reference_values import Tensor
 from pyptoc.runtime.reference_wide import narrow, wide
+from pyptoc.runtime.vector_math import FUNCTIONS as VECTOR_FUNCTIONS
 
 ONE = np.float32(1)
 LEAST = np.float32(np.finfo(np.float32).min)
@@ -41,9 +42,11 @@ def silu(x: Array) -> Array:
 
 
 def erf(x: Array) -> Array:
-    """The error function, correctly rounded to f32 from f64."""
-    values = np.array([math.erf(value) for value in x.reshape(-1).tolist()])
-    return values.reshape(x.shape).astype(np.float32)
+    """The error function, by the polynomials of the executor: bits are compared."""
+    line = x.reshape(-1)
+    out, first, second = (np.empty_like(line) for _ in range(3))
+    VECTOR_FUNCTIONS["erf"](line, out, first, second)
+    return out.reshape(x.shape)
 
 
 def gelu(x: Array) -> Array:

@@ -11,8 +11,25 @@ from dataclasses import replace
 
 import numpy as np
 from random_loops import NUMBERS, body_steps
-from random_ops import Step, combined, pick
+from random_ops import Step, combined, pick, unary
 from random_writer import FLOATS, INTEGERS, Dim, Index, Value, Writer
+
+
+def call(w: Writer) -> None:
+    """A call of a private function of one or two ops."""
+    value = pick(w, *FLOATS)
+    if value is None:
+        return
+    callee, name = Writer(w.random), w.fresh("f")
+    callee.pool.append(replace(value, name="a"))
+    for _ in range(w.random.randint(1, 2)):
+        unary(callee)
+    found = callee.pool[-1]
+    head = f"func.func private @{name}(%a: {value.type}) -> {found.type} {{"
+    end = f"  func.return %{found.name} : {found.type}"
+    w.root.functions.append("\n".join([head, *callee.lines, end, "}"]))
+    text = f"func.call @{name}(%{value.name}) : ({value.type}) -> {found.type}"
+    w.define(text, found)
 
 
 def visible_indices(w: Writer) -> list[Index]:
@@ -31,7 +48,8 @@ def define_index(w: Writer, text: str, low: int, high: int) -> Index:
 def some_index(w: Writer) -> Index:
     """An index: read from an argument, a size, arithmetic on others, or one seen."""
     found = visible_indices(w)
-    kind = w.random.choice(["table", "dim", "seen", "seen", "mod", "sum", "min"])
+    kinds = ["table", "dim", "seen", "seen", "mod", "div", "sum", "min"]
+    kind = w.random.choice(kinds)
     if kind == "dim":
         named = [v for v in w.pool if v.dims and not v.varies]
         if named:
@@ -49,6 +67,13 @@ def some_index(w: Writer) -> Index:
         text = f"pypto.index %{index.name} mod {number}"
         low, high = (index.low % number,) * 2 if index.known else (0, number - 1)
         return define_index(w, text, low, high)
+    if kind == "div":
+        op = w.random.choice(["floordiv", "ceildiv"])
+        ends = [
+            n // number if op == "floordiv" else -(-n // number)
+            for n in (index.low, index.high)
+        ]
+        return define_index(w, f"pypto.index %{index.name} {op} {number}", *ends)
     if kind == "sum":
         other = w.random.choice(found)
         text = f"pypto.index %{index.name} + %{other.name} - {number}"
@@ -283,7 +308,8 @@ def _loop(
         upper = str(start + trips)
         if w.chance(0.4):
             table = w.array_argument(np.array([start + trips]), "i32")
-            upper = f"%{define_index(w, f'pypto.read %{table}[0]', *[start + trips] * 2).name}"
+            end = start + trips
+            upper = f"%{define_index(w, f'pypto.read %{table}[0]', end, end).name}"
         text = f"pypto.for (%{counter} = {start} to {upper}) iter({pairs}) {{"
     w.nest(f"{listed} = {text}", body)
 
@@ -291,6 +317,7 @@ def _loop(
 CONTROL_STEPS: tuple[Step, ...] = (
     read_number,
     float_scalar,
+    call,
     moving_view,
     moving_view,
     branch,

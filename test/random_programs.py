@@ -179,7 +179,7 @@ def nothing(random: Random) -> Program:
 
 
 OPERATOR_STEPS: tuple[tuple[Step, ...], ...] = (
-    VECTOR_STEPS,
+    (*VECTOR_STEPS, regrid, regrid),
     VECTOR_STEPS,
     SHAPE_STEPS,
     MOVE_STEPS,
@@ -188,7 +188,6 @@ OPERATOR_STEPS: tuple[tuple[Step, ...], ...] = (
     INDEXING_STEPS,
     CONTROL_STEPS,
     LOOP_STEPS,
-    (regrid,),
 )
 """Each kind as often as the others, however many steps it has."""
 
@@ -206,7 +205,8 @@ def operators(random: Random) -> Program:
     """10 to 40 ops of all kinds, loops and conditions among them."""
     rank = random.choice([1, 2, 2, 2, 3, 3, 4])
     elements = (*FLOATS, "f32", "f32", *INTEGERS, "i1")
-    w = started(random, rank, {1: 300, 2: 40, 3: 12, 4: 6}[rank], *elements)
+    largest = {1: 300, 2: 40, 3: 12, 4: 6}[rank] * random.choice([1, 1, 1, 1, 4])
+    w = started(random, rank, largest, *elements)
     w.tiles, w.steps, w.mx = random.random() < 0.6, (any_step,), random.random() < 0.2
     if random.random() < 0.1:
         dims = [Dim(d.size, d.name) for d in w.pool[0].dims]

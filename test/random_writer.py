@@ -178,6 +178,8 @@ class Writer:
     count: int = 0
     indices: list[Index] = field(default_factory=list[Index])
     """Index values that may serve as offsets, sizes, bounds and in conditions."""
+    functions: list[str] = field(default_factory=list[str])
+    """Private functions that are called."""
     steps: tuple[Callable[[Writer], object], ...] = ()
     """What bodies of loops are made of, if not of the usual."""
     mx: bool = False
@@ -210,7 +212,7 @@ class Writer:
 
     def emit(self, line: str) -> None:
         self.lines.append(f"  {line}")
-        self.root.ops += "pypto." in line or "scf." in line
+        self.root.ops += any(name in line for name in ("pypto.", "scf.", "func."))
 
     def nest(self, header: str, child: Writer, end: str = "}") -> None:
         """The child's lines as a block."""
@@ -328,6 +330,7 @@ class Writer:
             *self.lines,
             f"  func.return {names} : {types}",
             "}",
+            *self.functions,
             "",
         ]
         within = {

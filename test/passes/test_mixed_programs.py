@@ -67,6 +67,25 @@ PROGRAMS: dict[str, tuple[str, Given]] = {
         ),
         {"x": given("i16", 3, 9000)},
     ),
+    "one row of a tensor repeated": (
+        body(
+            '%x: tensor<?x3xf32> {pypto.dims = ["M"]}, '
+            '%y: tensor<?xf32> {pypto.dims = ["N"]}',
+            "tensor<?x?x2xf32>",
+            "  %m = pypto.dim %x, 0\n  %n = pypto.dim %y, 0\n"
+            "  %v = pypto.view %x[:, 1 +: 2]\n  %w = pypto.reshape %v[%m, 1, 2]\n"
+            "  %r = pypto.expand %w[-1, %n, -1]",
+        ),
+        {"x": given("f32", 5, 3), "y": given("f32", 7)},
+    ),
+    "the error function": (
+        body(
+            "%x: tensor<40x30xf32>",
+            "tensor<40x30xf32>",
+            "  %y = pypto.gelu %x\n  %r = pypto.erf %y",
+        ),
+        {"x": given("f32", 40, 30)},
+    ),
     "numbers that count on, in a narrow type": (
         body(
             '%x: tensor<?x?xf16> {pypto.dims = ["M", "N"]}',
