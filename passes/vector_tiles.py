@@ -184,7 +184,9 @@ class VectorChooser:
             made = self._bytes(value, rows, columns)
             counted = self._bytes(value, rows, columns, i32)
             whole = total.is_const and total.value <= columns
-            moved = not whole or any(isinstance(u.operation, ViewOp) for u in value.uses)
+            moved = not whole or any(
+                isinstance(u.operation, ViewOp) for u in value.uses
+            )
             spare = 0 if element_type(value) == i32 else counted
             most = max(most, spare, 2 * counted - made if moved else 0)
         return most

@@ -116,9 +116,7 @@ def grouped(w: Writer) -> None:
         flags, given = ['group_kind = "ends"'], ends
     b_trans = w.chance(0.4)
     flags += ["b_trans"] if b_trans else []
-    other = w.argument(
-        (Dim(experts), *((n, k) if b_trans else (k, n))), value.element
-    )
+    other = w.argument((Dim(experts), *((n, k) if b_trans else (k, n))), value.element)
     if w.tiles and w.chance(0.4):
         flags.append(cube_tile(w, split=w.chance(0.4)))
     table = w.array_argument(given, w.random.choice(["i32", "i64"]))

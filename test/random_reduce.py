@@ -80,14 +80,9 @@ def one_result(program: Program) -> list[Program]:
     for number, (name, type_) in enumerate(zip(names, types)):
         line = f"  func.return {name} : {type_}\n"
         lone = text.replace(end.group(), line, 1)
-        lone = lone.replace(
-            header.group(), f") -> ({type_}){header.group(2)}", 1
-        )
-        within = {
-            "result0": tolerance
-            for key, tolerance in program.within.items()
-            if key == f"result{number}"
-        }
+        lone = lone.replace(header.group(), f") -> ({type_}){header.group(2)}", 1)
+        near = program.within.get(f"result{number}")
+        within = {} if near is None else {"result0": near}
         found.append(replace(program, text=lone, within=within))
     return found
 

@@ -197,9 +197,7 @@ class Writer:
 
     def child(self) -> Writer:
         """A writer for a nested block, with a pool of its own."""
-        return Writer(
-            self.random, self, tiles=self.tiles, steps=self.steps, mx=self.mx
-        )
+        return Writer(self.random, self, tiles=self.tiles, steps=self.steps, mx=self.mx)
 
     def chance(self, probability: float) -> bool:
         return self.random.random() < probability
@@ -252,9 +250,7 @@ class Writer:
             parts.append(f"tile = #pypto.vec<{', '.join(sizes)}>")
         return f" {{{', '.join(parts)}}}" if parts else ""
 
-    def argument(
-        self, dims: Dims, element: str, values: Array | None = None
-    ) -> Value:
+    def argument(self, dims: Dims, element: str, values: Array | None = None) -> Value:
         """A new argument of the function with random data, or with `values`."""
         root = self.root
         name = self.fresh("x")

@@ -123,7 +123,9 @@ def test_batches_of_mx_products() -> None:
     )
     inputs = {"a": a, "b": b, "sa": sa, "sb": sb}
     stages(Program(text, inputs, {"result0": 1e-5}), "ascend950", 1)
-    left = goldens.f64(a) * np.repeat(goldens.f64(sa).reshape(3, 5, 4), 32, -1)[..., :70]
+    left = (
+        goldens.f64(a) * np.repeat(goldens.f64(sa).reshape(3, 5, 4), 32, -1)[..., :70]
+    )
     by_column = goldens.f64(sb).transpose(1, 0, 2).reshape(9, 4)
     right = goldens.f64(b) * np.repeat(by_column, 32, -1)[:, :70].T
     got = pyptoc.compile(text).run(**inputs)["result0"]
