@@ -66,10 +66,11 @@ class Ownership:
     def _own_destination(self, op: AssembleOp | IndexAddOp | ScatterRowsOp) -> None:
         if self.may_overwrite(op.dest, op):
             return
-        root = root_of(op.dest)
+        user, index = outermost_use(op, list(op.operands).index(op.dest))
+        root = root_of(user.operands[index])
         if is_argument(root, self.function):
-            self._warn_copy(op, root)
-        self._copy_operand(op, list(op.operands).index(op.dest))
+            self._warn_copy(user, root)
+        self._copy_operand(user, index)
 
     def _warn_copy(self, op: Operation, root: SSAValue) -> None:
         name = root.name_hint or "argument"
@@ -146,6 +147,23 @@ class Ownership:
         clone = build.value(CloneOp.make(op.operands[index]))
         clone.name_hint = op.operands[index].name_hint
         op.operands[index] = clone
+
+
+def outermost_use(user: Operation, index: int) -> tuple[Operation, int]:
+    """
+    Where a copy of an operand is made once, and not in every trip.
+
+    What a loop carries and only `user` needs is copied before the loop. In a parallel
+    loop it has to be: a copy in each trip would wait for the trip before.
+    """
+    value = user.operands[index]
+    while isinstance(value, BlockArgument) and is_last_user(value, user):
+        loop = value.block.parent_op()
+        if not isinstance(loop, scf.ForOp):
+            break
+        user, index = loop, value.index + 2
+        value = user.operands[index]
+    return user, index
 
 
 def is_view(value: SSAValue) -> bool:

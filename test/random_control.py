@@ -257,7 +257,7 @@ def carry(w: Writer) -> None:
     borrow(w, body, 2)
     carried = replace(value, name=inside, grain=None)
     body.pool.append(carried)
-    body.indices.append(Index(counter, start, start + max(trips - 1, 0)))
+    body.indices.append(Index(counter, start, start + 5 * max(trips - 1, 0)))
     moved = w.chance(0.5)
     names, inits, ends, types = [inside], [value.name], [""], [value.type]
     if moved:
@@ -284,6 +284,32 @@ def carry(w: Writer) -> None:
     w.pool.append(result)
 
 
+def swap(w: Writer) -> None:
+    """A loop whose two tensors change places, one of them changed on the way."""
+    value = pick(w, *NUMBERS)
+    if value is None or value.varies:
+        return
+    fits = [v for v in w.pool if v.dims == value.dims and v.element == value.element]
+    other = w.random.choice(fits)
+    exact = value.exact and other.exact
+    counter, a, b = w.fresh("i"), w.fresh("c"), w.fresh("c")
+    start, trips = w.random.randint(-2, 2), w.random.choice([0, 1, 2, 3])
+    body = w.child()
+    bound = max(value.bound, other.bound, 4.0)
+    first = replace(value, name=a, grain=None, exact=exact, bound=bound)
+    second = replace(first, name=b)
+    body.pool += [first, second]
+    body_steps(body, w.random.randint(0, 2))
+    new = like(body, first)
+    low, high = ("-4.0", "4.0") if value.is_float else ("0", "5")
+    new = body.define(f"pypto.clip %{new.name}, {low}, {high}", new, bound=4.0)
+    outs = [w.fresh(), w.fresh()]
+    inits, types = [value.name, other.name], [value.type] * 2
+    ends = [b, new.name] if w.chance(0.7) else [b, a]
+    _loop(w, body, (counter, start, trips), (outs, [a, b], inits, ends, types))
+    w.pool += [replace(first, name=name) for name in outs]
+
+
 def _loop(
     w: Writer,
     body: Writer,
@@ -293,24 +319,27 @@ def _loop(
     """Writes the loop in one of its two forms, its bounds literal or computed."""
     counter, start, trips = header
     outs, names, inits, ends, types = carried
+    step = w.random.choice([1, 1, 2, 5])
+    # The last trip may have less than a step before it.
+    end = start + step * trips - (w.random.randrange(step) if trips else 0)
     listed = ", ".join(f"%{name}" for name in outs)
     pairs = ", ".join(f"%{a} = %{b}" for a, b in zip(names, inits))
     given = ", ".join(f"%{name}" for name in ends)
     if w.chance(0.4):
-        low, high, step = (w.fresh("z") for _ in range(3))
-        for name, number in zip((low, high, step), (start, start + trips, 1)):
+        low, high, by = (w.fresh("z") for _ in range(3))
+        for name, number in zip((low, high, by), (start, end, step)):
             w.emit(f"%{name} = arith.constant {number} : index")
         body.emit(f"scf.yield {given} : {', '.join(types)}")
-        text = f"scf.for %{counter} = %{low} to %{high} step %{step}"
+        text = f"scf.for %{counter} = %{low} to %{high} step %{by}"
         text += f" iter_args({pairs}) -> ({', '.join(types)}) {{"
     else:
         body.emit(f"pypto.yield {given}")
-        upper = str(start + trips)
+        upper = str(end)
         if w.chance(0.4):
-            table = w.array_argument(np.array([start + trips]), "i32")
-            end = start + trips
+            table = w.array_argument(np.array([end]), "i32")
             upper = f"%{define_index(w, f'pypto.read %{table}[0]', end, end).name}"
-        text = f"pypto.for (%{counter} = {start} to {upper}) iter({pairs}) {{"
+        by = f" step {step}" if step > 1 else ""
+        text = f"pypto.for (%{counter} = {start} to {upper}{by}) iter({pairs}) {{"
     w.nest(f"{listed} = {text}", body)
 
 
@@ -324,4 +353,5 @@ CONTROL_STEPS: tuple[Step, ...] = (
     branch,
     carry,
     carry,
+    swap,
 )

@@ -275,6 +275,49 @@ def _stored_one(
     return inside, init, result
 
 
+def partly(w: Writer) -> None:
+    """A forall that replaces some rows of a tensor, an inner loop storing them."""
+    source = loop_source(w)
+    if source is None or (not source.is_float and not source.is_integer):
+        return
+    rows, *rest = source.dims
+    low = w.random.randint(0, rows.size - 1)
+    high = w.random.randint(low, rows.size)
+    index, inside = w.fresh("i"), w.fresh("u")
+    body = w.child()
+    inner = bool(rest) and rest[0].size > 0 and w.chance(0.5)
+    place = body.child() if inner else body
+    parts, offsets = [f"%{index}", *(":" for _ in rest)], [f"%{index}"]
+    offsets += ["0" for _ in rest]
+    kept: Dims = tuple(rest)
+    if inner:
+        column = w.fresh("j")
+        parts[1] = offsets[1] = f"%{column}"
+        kept = kept[1:]
+    text = f"pypto.view %{source.name}[{', '.join(parts)}]"
+    if not kept:
+        parts[-1] += " +: 1"
+        kept = (Dim(1),)
+        text = f"pypto.view %{source.name}[{', '.join(parts)}]"
+    value = place.define(text, source, dims=kept)
+    for _ in range(w.random.randint(1, 3)):
+        w.random.choice(VECTOR_STEPS)(place)
+    fits = [v for v in place.pool if v.dims == kept and v.element == source.element]
+    value = fits[-1]
+    place.emit(f"pypto.store %{value.name} into %{inside}[{', '.join(offsets)}]")
+    if inner:
+        last = w.size_of(rest[0])
+        kind = w.random.choice(["for", "forall"])
+        body.nest(f"pypto.{kind} (%{column} = 0 to {last}) {{", place)
+    exact = source.exact and value.exact
+    bound = max(source.bound, value.bound)
+    result = Value(w.fresh(), source.dims, source.element, exact, None, bound)
+    header = f"pypto.forall (%{index} = {low} to {high}) "
+    header += f"outs(%{inside} = %{source.name}) {{"
+    w.nest(f"%{result.name} = {header}", body)
+    w.pool.append(result)
+
+
 LOOP_STEPS: tuple[Step, ...] = (
     forall,
     forall,
@@ -284,4 +327,6 @@ LOOP_STEPS: tuple[Step, ...] = (
     groups,
     repeat,
     nested,
+    partly,
+    partly,
 )

@@ -20,6 +20,7 @@ from random_stages import stages
 from random_writer import Program, data
 
 import pyptoc
+from pyptoc.pipeline import default_pipeline
 
 Given = dict[str, Any]
 
@@ -78,6 +79,28 @@ PROGRAMS: dict[str, tuple[str, Given]] = {
         ),
         {"x": given("f32", 5, 3), "y": given("f32", 7)},
     ),
+    "a forall that replaces rows of an argument that it reads": (
+        body(
+            "%x: tensor<5x3xf32>",
+            "tensor<5x3xf32>",
+            "  %r = pypto.forall (%i = 1 to 4) outs(%o = %x) {\n"
+            "    %v = pypto.view %x[%i, :]\n    %w = pypto.neg %v\n"
+            "    pypto.store %w into %o[%i, 0]\n  }",
+        ),
+        {"x": given("f32", 5, 3)},
+    ),
+    "a forall whose loops inside store into an argument": (
+        body(
+            "%x: tensor<5x3x8xf32>",
+            "tensor<5x3x8xf32>",
+            "  %r = pypto.forall (%i = 0 to 4) outs(%o = %x) {\n"
+            "    pypto.for (%j = 0 to 2) {\n"
+            "      %v = pypto.view %x[%i, %j, :]\n      %w = pypto.neg %v\n"
+            "      %p = pypto.index %j + 1\n"
+            "      pypto.store %w into %o[%i, %p, 0]\n    }\n  }",
+        ),
+        {"x": given("f32", 5, 3, 8)},
+    ),
     "the error function": (
         body(
             "%x: tensor<40x30xf32>",
@@ -104,6 +127,22 @@ PROGRAMS: dict[str, tuple[str, Given]] = {
 def test_programs(name: str, machine: str) -> None:
     text, inputs = PROGRAMS[name]
     stages(Program(text, inputs), machine, 1)
+
+
+def test_what_a_loop_changes_is_copied_once() -> None:
+    """Before the loop: a copy in each trip would cost a tensor a trip."""
+    text = body(
+        "%x: tensor<64x16xf32>, %n: tensor<1xi32>",
+        "tensor<64x16xf32>",
+        "  %m = pypto.read %n[0]\n"
+        "  %r = pypto.for (%i = 0 to %m) iter(%c = %x) {\n"
+        "    %v = pypto.view %x[%i, :]\n    %w = pypto.neg %v\n"
+        "    %d = pypto.assemble %w into %c[%i, 0]\n    pypto.yield %d\n  }",
+    )
+    pipeline = default_pipeline("tasks")
+    loop = pyptoc.compile(text, pipeline=pipeline).text.partition("scf.for")[2]
+    assert loop.count("npu.tasks") == 1
+    assert "clone" not in loop
 
 
 def test_batches_of_mx_products() -> None:
