@@ -28,6 +28,7 @@ from pyptoc.dialects.pypto.indexing import IndexAddOp, ScatterRowsOp
 from pyptoc.dialects.pypto.shape import (
     AssembleOp,
     CloneOp,
+    EmptyOp,
     ReinterpretOp,
     ReshapeOp,
     TransposeOp,
@@ -53,9 +54,7 @@ class Ownership:
                 case AssembleOp() | IndexAddOp() | ScatterRowsOp():
                     self._own_destination(op)
                 case scf.ForOp():
-                    for index in range(3, len(op.operands)):
-                        if is_borrowed(op.operands[index]):
-                            self._copy_operand(op, index)
+                    self._own_operands(op, 3)
                 case scf.YieldOp():
                     self._own_yield(op)
                 case func.ReturnOp():
@@ -64,13 +63,33 @@ class Ownership:
                     pass
 
     def _own_destination(self, op: AssembleOp | IndexAddOp | ScatterRowsOp) -> None:
-        if self.may_overwrite(op.dest, op):
-            return
-        user, index = outermost_use(op, list(op.operands).index(op.dest))
-        root = root_of(user.operands[index])
-        if is_argument(root, self.function):
-            self._warn_copy(user, root)
-        self._copy_operand(user, index)
+        while not self.may_overwrite(op.dest, op):
+            user, index = self._outermost(op, list(op.operands).index(op.dest))
+            root = root_of(user.operands[index])
+            if is_argument(root, self.function):
+                self._warn_copy(user, root)
+            self._copy_operand(user, index)
+
+    def _outermost(self, user: Operation, index: int) -> tuple[Operation, int]:
+        """
+        Where a copy of an operand is made once, and not in every trip.
+
+        What a loop carries and only `user` needs is copied before the loop. In a
+        parallel loop it has to be: a copy in each trip would wait for the trip before.
+        """
+        value = user.operands[index]
+        while isinstance(value, BlockArgument) and is_last_user(value, user):
+            loop = value.block.parent_op()
+            if not isinstance(loop, scf.ForOp):
+                break
+            slot = next(
+                slot
+                for slot in slots_into(loop, value.index - 1)
+                if not self.may_overwrite(loop.iter_args[slot], loop)
+            )
+            user, index = loop, slot + 3
+            value = user.operands[index]
+        return user, index
 
     def _warn_copy(self, op: Operation, root: SSAValue) -> None:
         name = root.name_hint or "argument"
@@ -107,8 +126,9 @@ class Ownership:
                 return self._updated_in_place(value)
             case BlockArgument():
                 loop = value.block.parent_op()
-                return isinstance(loop, scf.ForOp) and self.may_overwrite(
-                    loop.iter_args[value.index - 1], loop
+                return isinstance(loop, scf.ForOp) and all(
+                    self.may_overwrite(loop.iter_args[slot], loop)
+                    for slot in slots_into(loop, value.index - 1)
                 )
             case _:
                 return False
@@ -123,14 +143,21 @@ class Ownership:
 
     def _own_yield(self, op: scf.YieldOp) -> None:
         parent = op.parent_op()
-        for index, value in enumerate(op.operands):
+        self._own_operands(op, 0, parent if isinstance(parent, scf.ForOp) else None)
+
+    def _own_operands(
+        self, op: Operation, first: int, inside: scf.ForOp | None = None
+    ) -> None:
+        """Operands from `first` on are buffers of their own, made `inside` a loop."""
+        seen: set[SSAValue] = set()
+        for index, value in list(enumerate(op.operands))[first:]:
             if not isinstance(value.type, TensorType):
                 continue
-            outer = isinstance(parent, scf.ForOp) and not defined_in(
-                root_of(value), parent
-            )
-            if is_borrowed(value) or outer:
+            root = root_of(value)
+            outer = inside is not None and not defined_in(root, inside)
+            if is_borrowed(value) or outer or root in seen:
                 self._copy_operand(op, index)
+            seen.add(root)
 
     def _own_results(self, op: func.ReturnOp) -> None:
         seen: set[SSAValue] = set()
@@ -143,27 +170,49 @@ class Ownership:
             seen.add(root)
 
     def _copy_operand(self, op: Operation, index: int) -> None:
-        build = Builder.before(op)
-        clone = build.value(CloneOp.make(op.operands[index]))
-        clone.name_hint = op.operands[index].name_hint
+        build, value = Builder.before(op), op.operands[index]
+        if isinstance(value, OpResult) and isinstance(value.op, EmptyOp):
+            clone = build.value(value.op.clone())  # nothing is there to be read
+        else:
+            clone = build.value(CloneOp.make(value))
+        clone.name_hint = value.name_hint
         op.operands[index] = clone
 
 
-def outermost_use(user: Operation, index: int) -> tuple[Operation, int]:
-    """
-    Where a copy of an operand is made once, and not in every trip.
+def slots_into(loop: scf.ForOp, slot: int) -> list[int]:
+    """The carried values whose buffer a later trip may have in `slot`, itself first."""
+    last = loop.body.block.last_op
+    assert last is not None
+    found = [slot]
+    for number in found:
+        found += sorted(_slots_of(last.operands[number], loop, set()) - set(found))
+    return found
 
-    What a loop carries and only `user` needs is copied before the loop. In a parallel
-    loop it has to be: a copy in each trip would wait for the trip before.
-    """
-    value = user.operands[index]
-    while isinstance(value, BlockArgument) and is_last_user(value, user):
-        loop = value.block.parent_op()
-        if not isinstance(loop, scf.ForOp):
-            break
-        user, index = loop, value.index + 2
-        value = user.operands[index]
-    return user, index
+
+def _slots_of(value: SSAValue, loop: scf.ForOp, seen: set[SSAValue]) -> set[int]:
+    """The carried values of `loop` whose buffer `value` may be, handed on."""
+    if value in seen:
+        return set()
+    seen.add(value)
+    sources: list[SSAValue] = []
+    match value:
+        case BlockArgument() if value.block is loop.body.block:
+            return {value.index - 1}
+        case BlockArgument():
+            inner = value.block.parent_op()
+            if isinstance(inner, scf.ForOp) and is_inside(inner, loop.body.block):
+                sources = [inner.results[value.index - 1]]
+        case OpResult(op=ReshapeOp() as op):
+            sources = [op.source]
+        case OpResult(op=scf.ForOp() as op):
+            assert op.body.block.last_op is not None
+            handed = op.body.block.last_op.operands[value.index]
+            sources = [op.iter_args[value.index], handed]
+        case OpResult(op=scf.IfOp() as op):
+            sources = [end.operands[value.index] for end in branch_ends(op)]
+        case _:
+            pass
+    return {slot for source in sources for slot in _slots_of(source, loop, seen)}
 
 
 def is_view(value: SSAValue) -> bool:

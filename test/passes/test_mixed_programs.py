@@ -30,6 +30,26 @@ def given(element: str, *shape: int) -> np.ndarray:
     return data(Random(0), shape, element)
 
 
+CARRIED = "%x: tensor<8xf32>, %y: tensor<8xf32>, %t: tensor<2xf32>, %n: tensor<1xi32>"
+INPUTS: Given = {
+    "x": given("f32", 8),
+    "y": given("f32", 8)[::-1].copy(),
+    "t": np.array([0.5, 0.25], np.float32),
+    "n": np.array([3], np.int32),
+}
+
+
+def exchanged(first: str, second: str) -> tuple[str, Given]:
+    """Two carried tensors change places; the one in the first place is changed."""
+    lines = (
+        "  %a = pypto.neg %x\n  %m = pypto.read %n[0]\n"
+        f"  %d, %e = pypto.for (%i = 0 to %m) iter(%p = %{first}, %q = %{second}) {{\n"
+        "    %s = pypto.assemble %t into %p[%i]\n    pypto.yield %q, %s\n  }\n"
+        "  %f = pypto.sub %d, %e\n  %g = pypto.mul %f, 2.0\n  %r = pypto.add %g, %y"
+    )
+    return body(CARRIED, "tensor<8xf32>", lines), INPUTS
+
+
 PROGRAMS: dict[str, tuple[str, Given]] = {
     "a forall whose output has no dimension": (
         body(
@@ -100,6 +120,21 @@ PROGRAMS: dict[str, tuple[str, Given]] = {
             "      pypto.store %w into %o[%i, %p, 0]\n    }\n  }",
         ),
         {"x": given("f32", 5, 3, 8)},
+    ),
+    "carried tensors that change places, one an argument": exchanged("a", "y"),
+    "carried tensors that change places, both an argument": exchanged("x", "y"),
+    "carried tensors that begin as one": exchanged("a", "a"),
+    "two outputs that begin as one empty tensor": (
+        body(
+            "%x: tensor<8x4xf32>",
+            "tensor<8x4xf32>",
+            "  %e = pypto.empty[8, 4] : tensor<8x4xf32>\n"
+            "  %y, %z = pypto.forall (%i = 0 to 8) outs(%a = %e, %b = %e) {\n"
+            "    %v = pypto.view %x[%i, :]\n    %n = pypto.neg %v\n"
+            "    pypto.store %n into %a[%i, 0]\n    %m = pypto.abs %v\n"
+            "    pypto.store %m into %b[%i, 0]\n  }\n  %r = pypto.sub %y, %z",
+        ),
+        {"x": given("f32", 8, 4)},
     ),
     "the error function": (
         body(
