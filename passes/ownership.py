@@ -12,8 +12,8 @@ goes in between, which is a copy that users see in the IR:
     %r = pypto.assemble %t into %c[0, 0]
 
 The same holds for what leaves a function or a block and for what a loop begins with:
-each is a buffer of its own, so an argument, a view or one value twice makes a copy. What
-a loop carries and changes is copied once, before the loop.
+each is a buffer of its own, so an argument, a view or one value twice makes a copy.
+What a loop carries and changes is copied once, before the loop.
 """
 
 from __future__ import annotations
