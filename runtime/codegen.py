@@ -27,7 +27,7 @@ from typing import Any, NoReturn, cast
 
 import numpy as np
 from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, f32
 from xdsl.ir import Block, Operation, SSAValue
 
 from pyptoc.dialects.diagnostics import CompileError, Diagnostic, Note, RunError
@@ -284,7 +284,10 @@ class Translator:
 
     def _scalar(self, op: Operation) -> None:
         scalar = cast(ScalarOp, op)
-        names = list(map(self.ref, scalar.inputs))
+        names = [
+            self.ref(value) if value.type == f32 else f"to_f32({self.ref(value)})"
+            for value in scalar.inputs
+        ]
         text = self._scalar_text(scalar.expr.data, names)
         self.line(f"{self.define(op.results[0])} = {text}")
 

@@ -37,7 +37,10 @@ def empty(interp: Interpreter, op: Any) -> Tensor:
 @handles("pypto.full")
 def full(interp: Interpreter, op: Any) -> Tensor:
     shape = sizes_of(interp, op)
-    value = literal(op.value, element_of(op.result))
+    if op.scalar is None:
+        value = literal(op.value, element_of(op.result))
+    else:
+        value = interp.scalar_as(interp.env[op.scalar], element_of(op.result), op)
     return Tensor(np.full(shape, value, dtype_of(op.result)), owned=True)
 
 

@@ -194,3 +194,11 @@ func.func @mx_target(%x: tensor<4x64xf32>) {
   %0, %1 = pypto.quant_mx %x axis -1 to i8
   func.return
 }
+
+// -----
+
+func.func @generic_mask(%s: tensor<4x4xf32>) {
+  // CHECK: error[PTO142]: mask_causal needs 'offset ...'
+  %0 = "pypto.mask_causal"(%s) : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  func.return
+}

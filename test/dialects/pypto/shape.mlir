@@ -57,6 +57,8 @@ func.func @made(%m: index) {
   %1 = pypto.empty[%m, %m] {max = [4, 131072]} : tensor<?x?xf32>
   // CHECK: pypto.full 0.0[%m, 4] : tensor<?x4xf32>
   %2 = pypto.full 0.0[%m, 4] : tensor<?x4xf32>
+  // CHECK: pypto.full %m[%m, 4] : index -> tensor<?x4xi8>
+  %20 = pypto.full %m[%m, 4] : tensor<?x4xi8>
   // CHECK: pypto.full -inf[4] : tensor<4xbf16>
   %3 = pypto.full -inf[4] : tensor<4xbf16>
   // The literal is rounded to the element type, once.
