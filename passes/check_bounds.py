@@ -22,6 +22,14 @@ becomes
       %w = pypto.view %b[%first +: %n, :]
     }
 
+A stated bound becomes part of the size, where every later pass reads it off:
+
+    %v = pypto.view %a[0 +: %n, :] {max = [64, 8]}
+    ->
+    pypto.assert %n <= 64, "dimension 0 is {0}, at most 64 (max)", %n
+    %m = pypto.index min(%n, 64)
+    %v = pypto.view %a[0 +: %m, :]
+
 What can never hold is an error now, with the numbers. An assert stands right before
 the op that needs it and is a fence: no pass moves a view over it.
 """
@@ -38,8 +46,10 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from pyptoc.dialects.context import PyptocContext
 from pyptoc.dialects.diagnostics import error
-from pyptoc.dialects.expr import Compare, Expr
+from pyptoc.dialects.expr import Compare, Expr, minimum
 from pyptoc.dialects.pypto.scalars import AssertOp, DimOp
+from pyptoc.dialects.pypto.shape import ViewOp
+from pyptoc.dialects.subscripts import ints
 from pyptoc.passes.base import PyptocPass
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.obligations import Obligation, obligations, root_name
@@ -80,6 +90,8 @@ def _check_block(block: Block, scope: _Scope) -> None:
     for op in list(block.ops):
         for owed in obligations(op):
             _discharge(op, owed, scope)
+        if isinstance(op, ViewOp):
+            _limit(op)
         match op:
             case AssertOp():
                 ranges.pass_assert(op)
@@ -93,6 +105,24 @@ def _check_block(block: Block, scope: _Scope) -> None:
             case _:
                 for inner in (block for r in op.regions for block in r.blocks):
                     _check_block(inner, scope.inner(ranges.fork()))
+
+
+def _limit(op: ViewOp) -> None:
+    """Cut the dynamic sizes of a view at its stated bounds, which hold here."""
+    limits = ints(op.max)
+    if not limits:
+        return
+    del op.properties["max"]
+    dropped = set(op.dropped_dims)
+    sizes = (s for axis, s in enumerate(op.mixed_sizes) if axis not in dropped)
+    new: dict[SSAValue, SSAValue] = {}
+    for size, limit in zip(sizes, limits, strict=True):
+        if isinstance(size, SSAValue):
+            least = minimum(Expr.sym(size), Expr.const(limit))
+            new[size] = Builder.before(op).index(least)
+    first = len(op.operands) - len(op.sizes)
+    for position, size in enumerate(op.sizes, first):
+        op.operands[position] = new.get(size, size)
 
 
 def _discharge(op: Operation, owed: Obligation, scope: _Scope) -> None:

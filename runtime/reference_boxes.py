@@ -81,6 +81,7 @@ def view(interp: Interpreter, op: Any) -> Tensor:
     name = hint(op.source)
     box, shape = subscripted_box(interp, op, name, source.array.shape)
     written = source.written
+    interp.check_limits(op, shape)
     part = source.array[box].reshape(shape)
     return source.like(part, None if written is None else written[box].reshape(shape))
 

@@ -16,6 +16,7 @@ from xdsl.dialects.builtin import FloatAttr, IntegerAttr, MemRefType, TensorType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from pyptoc.dialects.diagnostics import Diagnostic, Note, RunError, place_of
+from pyptoc.dialects.literals import ints
 from pyptoc.runtime.numerics import Array, CastError, element_name, storage_dtype
 from pyptoc.runtime.reference_values import (
     Destination,
@@ -175,6 +176,13 @@ class Interpreter:
             return dtype.type(int(value))
         wide = np.bool_(value) if dtype.kind == "b" else np.float32(value)
         return np.asarray(wide).astype(dtype)[()]
+
+    def check_limits(self, op: Any, shape: Sequence[int]) -> None:
+        """The bounds of `{max = [..]}` hold."""
+        for axis, (size, limit) in enumerate(zip(shape, ints(op.max), strict=False)):
+            if size > limit:
+                message = f"dimension {axis} is {size}, at most {limit} (max)"
+                self.fail(op, "PTO402", message)
 
     # Errors.
 

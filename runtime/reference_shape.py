@@ -25,6 +25,7 @@ def sizes_of(interp: Interpreter, op: Any) -> tuple[int, ...]:
     sizes = tuple(interp.integer(size) for size in op.mixed_sizes)
     if any(size < 0 for size in sizes):
         interp.fail(op, "PTO404", f"a size of {list(sizes)} is negative")
+    interp.check_limits(op, sizes)
     return sizes
 
 

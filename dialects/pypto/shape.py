@@ -78,7 +78,7 @@ class ViewOp(PyptoOp, Subscripted):
 
     A bare index drops its dimension. Offsets are at least 0 and offset + size is at
     most the dimension, else an error; size 0 is legal. `max = [..]` bounds the sizes of
-    the result where range analysis cannot.
+    the result where range analysis cannot; a size above it is a run-time error.
     """
 
     name = "pypto.view"
@@ -107,7 +107,7 @@ class ViewOp(PyptoOp, Subscripted):
 def view_dims(call: Call, field: str) -> list[Dim]:
     """The dimensions of what subscripts select, with their bounds.
 
-    A dynamic size is bounded by `max`, and inside task bodies by the source's bound.
+    Inside task bodies a dynamic size is bounded by the source's bound, or by `max`.
     """
     type = call.type(field)
     dropped = call.ints("dropped")
@@ -131,6 +131,8 @@ def view_dims(call: Call, field: str) -> list[Dim]:
             f"max has {count(len(most), 'bound')}, the result has rank {len(kept)}",
             at="max",
         )
+    if limits is None:
+        return kept
     return [
         dim if dim.is_static else unknown(bound)
         for dim, bound in zip(kept, most, strict=True)

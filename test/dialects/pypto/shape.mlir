@@ -20,7 +20,7 @@ func.func @view(%x: tensor<?x8x64xf32>, %i: index, %n: index) {
 func.func @bounds(%x: tensor<64x512xf32>, %t: tensor<?x512xf32, #npu.max<16, 512>>, %n: index) {
   // CHECK: pypto.view %x[0 +: %n, :] : tensor<64x512xf32> -> tensor<?x512xf32>
   %0 = pypto.view %x[0 +: %n, :]
-  // CHECK: pypto.view %x[0 +: %n, :] {max = [16, 512]} : tensor<64x512xf32> -> tensor<?x512xf32, #npu.max<16, 512>>
+  // CHECK: pypto.view %x[0 +: %n, :] {max = [16, 512]} : tensor<64x512xf32> -> tensor<?x512xf32>
   %1 = pypto.view %x[0 +: %n, :] {max = [16, 512]}
   // CHECK: pypto.view %t[0 +: %n, 0 +: 8] : tensor<?x512xf32, #npu.max<16, 512>> -> tensor<?x8xf32, #npu.max<16, 8>>
   %2 = pypto.view %t[0 +: %n, 0 +: 8]
