@@ -41,6 +41,7 @@ from pyptoc.dialects.npu_memory import (
     ReadOp,
     ReshapeOp,
 )
+from pyptoc.dialects.npu_print import PrintOp
 from pyptoc.dialects.npu_tasks import TasksOp
 
 Npu = Dialect(
@@ -57,6 +58,7 @@ Npu = Dialect(
         AllocOp,
         ReshapeOp,
         ReadOp,
+        PrintOp,
         NoEventsOp,
         JoinOp,
         KernelOp,
@@ -86,6 +88,7 @@ __all__ = [
     "NoEventsOp",
     "Npu",
     "OneHotOp",
+    "PrintOp",
     "ReadOp",
     "ReshapeOp",
     "ScatterOp",

@@ -24,6 +24,7 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr, TensorT
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue, Use
 
 from pyptoc.dialects.context import PyptocContext
+from pyptoc.dialects.pypto.debug import PrintOp
 from pyptoc.dialects.pypto.indexing import IndexAddOp, ScatterRowsOp
 from pyptoc.dialects.pypto.shape import (
     AssembleOp,
@@ -47,7 +48,7 @@ class Ownership:
         """Insert clones until every destination and every result is its own."""
         for op in list(self.function.walk()):
             match op:
-                case ReshapeOp() if is_view(op.source):
+                case ReshapeOp() | PrintOp() if is_view(op.source):
                     self._copy_operand(op, 0)
                 case AssembleOp() | IndexAddOp() | ScatterRowsOp():
                     self._own_destination(op)

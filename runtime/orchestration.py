@@ -19,10 +19,13 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from pyptoc.dialects.npu_kernel import LaunchOp
 from pyptoc.dialects.npu_memory import AllocOp, ReadOp, ReshapeOp
+from pyptoc.dialects.npu_print import PrintOp as NpuPrintOp
+from pyptoc.dialects.pypto.debug import PrintOp
 from pyptoc.dialects.pypto.scalars import DimOp
 from pyptoc.runtime.codegen import Translator, to_f32
 from pyptoc.runtime.failures import raise_out_of_bounds
 from pyptoc.runtime.memory import Memory
+from pyptoc.runtime.show import show_value
 from pyptoc.runtime.translate import KernelTranslator
 
 Launch = Callable[[tuple[int, ...], tuple[Memory, ...], tuple[Any, ...]], None]
@@ -87,6 +90,8 @@ class Orchestration(Translator):
             "npu.alloc": self._alloc,
             "npu.reshape": self._reshape,
             "npu.read": self._read,
+            "npu.print": self._print,
+            "pypto.print": self._print,
             "npu.launch": self._launch,
             "npu.no_events": self._events,
             "npu.join": self._events,
@@ -180,6 +185,15 @@ class Orchestration(Translator):
     ) -> None:
         call = f"{self.bind(function)}({self.refs(list(args))})"
         self.line(f"{self.define(op.results[0])} = {call}")
+
+    def _print(self, op: Operation) -> None:
+        printed = cast(PrintOp | NpuPrintOp, op)
+        label = printed.label.data
+
+        def show(value: Memory | float) -> None:
+            show_value(label, value.array if isinstance(value, Memory) else value)
+
+        self.line(f"{self.bind(show)}({self.ref(printed.source)})")
 
     # Launches.
 

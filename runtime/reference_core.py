@@ -59,6 +59,8 @@ class Interpreter:
         """Where an op that wants unique indices met each, by execution of its tasks."""
         self.callers: tuple[str, ...] = ()
         """The functions that were called and have not returned."""
+        self.probes: dict[str, tuple[Operation, Tensor]] = {}
+        """What was probed last under each name."""
         self._executions = count(1)
 
     # Running.

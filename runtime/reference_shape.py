@@ -18,6 +18,7 @@ from pyptoc.runtime.reference_core import (
     literal,
 )
 from pyptoc.runtime.reference_values import Mask, Memory, Tensor
+from pyptoc.runtime.show import show_value
 
 
 def sizes_of(interp: Interpreter, op: Any) -> tuple[int, ...]:
@@ -152,6 +153,16 @@ def dim(interp: Interpreter, op: Any) -> int:
     return source.array.shape[op.axis.value.data]
 
 
-@handles("pypto.probe", "pypto.print")
+@handles("pypto.probe")
 def probe(interp: Interpreter, op: Any) -> None:
-    """Changes no value."""
+    """The last value of each name is among the results; it changes no other value."""
+    interp.probes[op.label.data] = op, interp.tensor(op.source, op).copy()
+
+
+@handles("pypto.print", "npu.print")
+def print_value(interp: Interpreter, op: Any) -> None:
+    """Shows a value; it changes none."""
+    value = interp.env[op.source]
+    if isinstance(value, Tensor):
+        value = interp.array(op.source, op)
+    show_value(op.label.data, value.array if isinstance(value, Memory) else value)

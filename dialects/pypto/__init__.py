@@ -17,6 +17,7 @@ from pyptoc.dialects.pypto.attrs import (
 )
 from pyptoc.dialects.pypto.composite import COMPOSITE_OPS
 from pyptoc.dialects.pypto.control import CONTROL_OPS
+from pyptoc.dialects.pypto.debug import DEBUG_OPS
 from pyptoc.dialects.pypto.elementwise import ELEMENTWISE_OPS
 from pyptoc.dialects.pypto.indexing import INDEXING_OPS
 from pyptoc.dialects.pypto.matmul import MATMUL_OPS
@@ -36,6 +37,7 @@ Pypto = Dialect(
         *SHAPE_OPS,
         *SCALAR_OPS,
         *CONTROL_OPS,
+        *DEBUG_OPS,
     ],
     [CubeTileAttr, VecTileAttr, TilesAttr, TolAttr, DataAttr, ScalarExprAttr],
 )
