@@ -48,8 +48,9 @@ from pyptoc.dialects.context import PyptocContext
 from pyptoc.dialects.diagnostics import error
 from pyptoc.dialects.expr import Compare, Expr, minimum
 from pyptoc.dialects.pypto.scalars import AssertOp, DimOp
-from pyptoc.dialects.pypto.shape import ViewOp
+from pyptoc.dialects.pypto.shape import AssembleOp, ViewOp
 from pyptoc.dialects.subscripts import ints
+from pyptoc.passes.apart import Apart
 from pyptoc.passes.base import PyptocPass
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.obligations import Obligation, obligations, root_name
@@ -69,7 +70,8 @@ class CheckBoundsPass(PyptocPass):
     def run(self, ctx: PyptocContext, module: ModuleOp) -> None:
         for function in module.ops:
             if isinstance(function, FuncOp) and function.body.blocks:
-                _check_block(function.body.block, _Scope(Ranges(Shapes()), {}))
+                scope = _Scope(Ranges(Shapes()), {}, Apart())
+                _check_block(function.body.block, scope)
 
 
 @dataclass
@@ -78,10 +80,11 @@ class _Scope:
 
     ranges: Ranges
     sizes: dict[Hashable, SSAValue]
+    apart: Apart
 
     def inner(self, ranges: Ranges) -> _Scope:
         """The scope of a block inside: what is found there stays there."""
-        return _Scope(ranges, dict(self.sizes))
+        return _Scope(ranges, dict(self.sizes), self.apart)
 
 
 def _check_block(block: Block, scope: _Scope) -> None:
@@ -97,8 +100,11 @@ def _check_block(block: Block, scope: _Scope) -> None:
                 ranges.pass_assert(op)
             case DimOp():
                 scope.sizes.setdefault(DimKey(op.source, op.axis.value.data), op.result)
+            case AssembleOp():
+                scope.apart.note(op, ranges)
             case scf.ForOp():
                 _check_block(op.body.block, scope.inner(ranges.enter_loop(op)))
+                scope.apart.close(op, ranges)
             case scf.IfOp():
                 for inner in (block for r in op.regions for block in r.blocks):
                     _check_block(inner, scope.inner(ranges.enter_branch(op, inner)))
@@ -121,8 +127,9 @@ def _limit(op: ViewOp) -> None:
             least = minimum(Expr.sym(size), Expr.const(limit))
             new[size] = Builder.before(op).index(least)
     first = len(op.operands) - len(op.sizes)
-    for position, size in enumerate(op.sizes, first):
-        op.operands[position] = new.get(size, size)
+    for position, size in enumerate(list(op.sizes), first):
+        if size in new:
+            op.operands[position] = new[size]
 
 
 def _discharge(op: Operation, owed: Obligation, scope: _Scope) -> None:

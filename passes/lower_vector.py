@@ -183,7 +183,7 @@ class VectorBody(KernelBody):
 
     def _expand(self, op: ExpandOp) -> None:
         sizes = list(op.mixed_sizes)
-        kept = self._extents(op.results[0], op.source)
+        kept = self.tiles[op.source].extents
         given = [1] * (2 - len(sizes)) + sizes
         rows, columns = (
             k if size == -1 else size for k, size in zip(kept, given, strict=True)

@@ -22,7 +22,9 @@ from pyptoc.runtime.machine import Machine, load_machine, machine_names
 PULLED = (EmptyOp, ReshapeOp, TransposeOp, ViewOp)
 """Tensor ops that no task computes: places, and ways to look at them."""
 
-SCALARS = ("assert", "dim", "index", "print", "read", "scalar", "yield")
+SCALARS = frozenset(
+    ["assert", "claim", "claims", "dim", "index", "print", "read", "scalar", "yield"]
+)
 """Ops of the orchestration, which stay as they are."""
 
 

@@ -349,7 +349,8 @@ class Scope:
         match value.owner:
             case FullOp() as op:
                 tile = self.full(op.fill, type_)
-                tile.owner.location = op.location
+                if isinstance(tile, OpResult):
+                    tile.op.location = op.location
                 return tile
             case ArangeOp():
                 return self._arange(type_, extents[-1].lo)

@@ -21,6 +21,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
 from pyptoc.dialects.diagnostics import Diagnostic, RunError, error
+from pyptoc.dialects.pypto.brackets import shape_of
 from pyptoc.dialects.pypto.debug import ProbeOp
 from pyptoc.runtime import (
     reference_boxes,
@@ -91,7 +92,7 @@ def _probed(interp: Interpreter, function: Operation) -> Iterator[tuple[str, Arr
     """What was probed, in the order of the text; zeros for what was not reached."""
     for op in function.walk():
         if isinstance(op, ProbeOp) and op.label.data not in interp.probes:
-            zeros = np.zeros(op.source.type.get_shape(), dtype_of(op.source))
+            zeros = np.zeros(shape_of(op.source.type), dtype_of(op.source))
             interp.probes[op.label.data] = op, Tensor(zeros)
     for name, (op, tensor) in interp.probes.items():
         yield name, _whole(interp, name, tensor, op)

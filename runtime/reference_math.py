@@ -220,10 +220,10 @@ def where(interp: Interpreter, op: Any) -> Tensor:
     args = cast("list[SSAValue | Attribute]", op.args[1:])
     for arg in args:
         # Bits are copied: tensors and literals have the element type already.
-        value = interp.operand(arg, element, op)
-        if not isinstance(value, np.ndarray):
-            value = interp.scalar_as(value, element, op)
-        value = np.asarray(value).astype(dtype, copy=False)
+        given: Any = interp.operand(arg, element, op)
+        if not isinstance(given, np.ndarray):
+            given = interp.scalar_as(given, element, op)
+        value = np.asarray(cast("Array", given)).astype(dtype, copy=False)
         values.append(value)
         if isinstance(arg, SSAValue) and isinstance(arg.type, TensorType):
             tensors.append((arg, value))

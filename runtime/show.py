@@ -22,9 +22,8 @@ def show_value(label: str, value: NDArray[Any] | float) -> None:
 def text_of(label: str, value: NDArray[Any] | float) -> str:
     """`scores = 3`, or `scores: 2x3xf32` and the elements, indented."""
     if not isinstance(value, np.ndarray):
-        if isinstance(value, float | np.floating):
-            value = np.float32(value)
-        return f"{label} = {value!s}\n"
+        shown = np.float32(value) if isinstance(value, float | np.floating) else value
+        return f"{label} = {shown!s}\n"
     sizes = "".join(f"{size}x" for size in value.shape)
     head = f"{label}: {sizes}{element_name(value.dtype)}"
     if not value.size:

@@ -15,6 +15,7 @@ from pyptoc.dialects.pypto.attrs import (
     TolAttr,
     VecTileAttr,
 )
+from pyptoc.dialects.pypto.claims import CLAIM_OPS, ClaimsType
 from pyptoc.dialects.pypto.composite import COMPOSITE_OPS
 from pyptoc.dialects.pypto.control import CONTROL_OPS
 from pyptoc.dialects.pypto.debug import DEBUG_OPS
@@ -38,6 +39,15 @@ Pypto = Dialect(
         *SCALAR_OPS,
         *CONTROL_OPS,
         *DEBUG_OPS,
+        *CLAIM_OPS,
     ],
-    [CubeTileAttr, VecTileAttr, TilesAttr, TolAttr, DataAttr, ScalarExprAttr],
+    [
+        CubeTileAttr,
+        VecTileAttr,
+        TilesAttr,
+        TolAttr,
+        DataAttr,
+        ScalarExprAttr,
+        ClaimsType,
+    ],
 )

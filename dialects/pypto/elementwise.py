@@ -391,7 +391,7 @@ class WhereOp(ElementwiseOp):
     @classmethod
     def infer(cls, call: Call) -> Sequence[Attribute]:
         given = call.given[0] if call.given else None
-        element = given.element_type if isinstance(given, TensorType) else given
+        element = element_of(given) if isinstance(given, TensorType) else given
         return [where(call.site, _types(call), element)]
 
 

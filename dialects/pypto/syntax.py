@@ -365,8 +365,9 @@ class LiteralOrScalar(Literal):
         if not isinstance(given, SSAValue):
             super().accept(call, args, fields)
             return
-        call.operands[self.scalar] = (take(self.scalar, args, fields),)
-        call.written.append((self.scalar, given))
+        value = SSAValue.get(take(self.scalar, args, fields))
+        call.operands[self.scalar] = (value,)
+        call.written.append((self.scalar, value))
 
     def typed(self, operands: Mapping[str, tuple[SSAValue, ...]]) -> list[SSAValue]:
         return list(operands.get(self.scalar, ()))
