@@ -22,7 +22,15 @@ from math import prod
 
 from xdsl.dialects import func, scf
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr, TensorType
-from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue, Use
+from xdsl.ir import (
+    Block,
+    BlockArgument,
+    Operation,
+    OpResult,
+    Region,
+    SSAValue,
+    Use,
+)
 
 from pyptoc.dialects.context import PyptocContext
 from pyptoc.dialects.pypto.claims import ClaimOp
@@ -288,7 +296,7 @@ def aliases_of(value: SSAValue, user: Operation) -> list[SSAValue]:
     queue = [value]
     while queue:
         for use in queue.pop().uses:
-            if use.operation is user:
+            if use.operation is user or are_branches(use.operation, user):
                 continue
             for alias in _shares(use):
                 if alias not in found:
@@ -310,6 +318,21 @@ def _shares(use: Use) -> list[SSAValue]:
             return [parent.results[use.index]] if parent.results else []
         case _:
             return []
+
+
+def are_branches(one: Operation, other: Operation) -> bool:
+    """Whether two ops are in different branches of one `scf.if`."""
+    regions: dict[Operation, Region] = {}
+    region = one.parent_region()
+    while region is not None and (parent := region.parent) is not None:
+        regions[parent] = region
+        region = parent.parent_region()
+    region = other.parent_region()
+    while region is not None and (parent := region.parent) is not None:
+        if isinstance(parent, scf.IfOp) and regions.get(parent, region) is not region:
+            return True
+        region = parent.parent_region()
+    return False
 
 
 def is_inside(op: Operation, home: Block) -> bool:
