@@ -62,10 +62,10 @@ CODE = "PTO402"
 
 @dataclass(frozen=True)
 class CheckBoundsPass(PyptocPass):
-    """Prove that boxes and sizes fit, or assert it before the op."""
+    """Prove that boxes fit and iterations keep apart, or check it in the program."""
 
     name = "check-bounds"
-    summary = "prove that boxes and sizes fit, or assert it at run time"
+    summary = "prove that boxes fit and iterations keep apart, or check it at run time"
 
     def run(self, ctx: PyptocContext, module: ModuleOp) -> None:
         for function in module.ops:
