@@ -37,6 +37,7 @@ from xdsl.traits import Pure
 from pyptoc.dialects.pypto.base import PyptoOp
 from pyptoc.dialects.pypto.brackets import element_of
 from pyptoc.dialects.pypto.call import Call
+from pyptoc.dialects.pypto.infer import as_tensor
 from pyptoc.dialects.pypto.infer_elementwise import (
     CAST_MODES,
     Domain,
@@ -390,8 +391,9 @@ class WhereOp(ElementwiseOp):
 
     @classmethod
     def infer(cls, call: Call) -> Sequence[Attribute]:
-        given = call.given[0] if call.given else None
-        element = element_of(given) if isinstance(given, TensorType) else given
+        given: Attribute | None = call.given[0] if call.given else None
+        shaped = None if given is None else as_tensor(given)
+        element = given if shaped is None else shaped.element_type
         return [where(call.site, _types(call), element)]
 
 

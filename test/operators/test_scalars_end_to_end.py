@@ -218,3 +218,66 @@ def test_a_copy_is_a_warning_with_its_size() -> None:
         assert warning.message == "'x' is copied: 4.19 MB a call"
         assert warning.rule.startswith(rule)
         assert made.text.count("pypto.clone") == 1
+
+
+def arithmetic(element: str, lines: dict[str, str]) -> list[pyptoc.Program]:
+    """Programs that return one scalar for each line, in which %s and %t stand."""
+    body = "\n".join(f"  %v{i} = {line}" for i, line in enumerate(lines.values()))
+    names = ", ".join(f"%v{i}" for i in range(len(lines)))
+    types = ", ".join([element] * len(lines))
+    return programs(f"""
+    func.func @f(%s: {element}, %t: {element}) -> ({types}) {{
+    {body}
+      func.return {names} : {types}
+    }}
+    """)
+
+
+FLOATS = {
+    "math.exp %s": np.exp,
+    "math.sqrt %s": np.sqrt,
+    "math.log %s": np.log,
+    "math.absf %s": np.abs,
+    "math.rsqrt %s": lambda s: np.float32(1) / np.sqrt(s),
+    "math.floor %s": np.floor,
+    "math.roundeven %s": np.rint,
+    "math.powf %s, %t": np.power,
+    "arith.divf %s, %t": np.divide,
+    "arith.maxnumf %s, %t": np.fmax,
+    "arith.maximumf %s, %t": np.maximum,
+}
+
+
+@pytest.mark.parametrize("s", [0.0, 2.5, -1.25, np.inf, np.nan])
+def test_math_of_scalars(s: float) -> None:
+    lines = {name: f"{name} : f32" for name in FLOATS}
+    pair = np.float32(s), np.float32(0.5)
+    for program in arithmetic("f32", lines):
+        found = program.run(s=pair[0], t=pair[1])
+        for number, (name, function) in enumerate(FLOATS.items()):
+            with np.errstate(all="ignore"):
+                want = function(*pair[: name.count("%")])
+            got = found[f"result{number}"]
+            assert np.array_equal(got, want, equal_nan=True), name
+
+
+WHOLE = {
+    "addi": lambda s, t: s + t,
+    "muli": lambda s, t: s * t,
+    "shli": lambda s, t: s << t if 0 <= t < 64 else 0,
+    "shrui": lambda s, t: s % 2**32 >> (t % 2**32 if 0 <= t < 64 else 64),
+    "divui": lambda s, t: s % 2**32 // (t % 2**32),
+    "floordivsi": lambda s, t: s // t,
+    "maxui": lambda s, t: max(s % 2**32, t % 2**32),
+    "xori": lambda s, t: s ^ t,
+}
+
+
+@pytest.mark.parametrize(("s", "t"), [(7, 3), (2**31 - 1, 2), (-(2**31), 31), (-9, -4)])
+def test_integers_of_scalars_wrap(s: int, t: int) -> None:
+    lines = {name: f"arith.{name} %s, %t : i32" for name in WHOLE}
+    for program in arithmetic("i32", lines):
+        found = program.run(s=np.int32(s), t=np.int32(t))
+        for number, (name, function) in enumerate(WHOLE.items()):
+            want = (function(s, t) + 2**31) % 2**32 - 2**31
+            assert found[f"result{number}"] == want, name
