@@ -39,6 +39,7 @@ from pyptoc.dialects.npu_memory import (
     JoinOp,
     NoEventsOp,
     ReadOp,
+    ReinterpretOp,
     ReshapeOp,
 )
 from pyptoc.dialects.npu_print import PrintOp
@@ -57,6 +58,7 @@ Npu = Dialect(
         OneHotOp,
         AllocOp,
         ReshapeOp,
+        ReinterpretOp,
         ReadOp,
         PrintOp,
         NoEventsOp,
@@ -90,6 +92,7 @@ __all__ = [
     "OneHotOp",
     "PrintOp",
     "ReadOp",
+    "ReinterpretOp",
     "ReshapeOp",
     "ScatterOp",
     "Selector",

@@ -38,6 +38,7 @@ from pyptoc.dialects.npu import (
     LoadOp,
     PrintOp,
     ReadOp,
+    ReinterpretOp,
     ReshapeOp,
     StoreOp,
     TasksOp,
@@ -170,6 +171,11 @@ class MemoryForm:
         new.location = op.location
         replace_op(op, new)
 
+    def reinterpret(self, op: tensor.ReinterpretOp) -> None:
+        new = ReinterpretOp.make(op.source, op.target)
+        new.location = op.location
+        replace_op(op, new)
+
     def read(self, op: scalars.ReadOp) -> None:
         new = ReadOp.make(op.source, op.mixed_offsets, result_type=op.results[0].type)
         new.location = op.location
@@ -289,6 +295,7 @@ def unsupported(op: Operation) -> None:
 
 _CONVERSIONS: dict[type[Operation], Callable[[MemoryForm, Operation], None]] = {
     tensor.EmptyOp: MemoryForm.alloc,
+    tensor.ReinterpretOp: MemoryForm.reinterpret,
     tensor.ReshapeOp: MemoryForm.reshape,
     scalars.ReadOp: MemoryForm.read,
     debug.PrintOp: MemoryForm.print,

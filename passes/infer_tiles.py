@@ -226,4 +226,5 @@ def contraction_of(op: MatmulOp | ScaledMmOp, shapes: Shapes) -> Contraction:
         known(shape.k),
         isinstance(op, ScaledMmOp),
         op.a_trans is not None,
+        isinstance(op, MatmulOp) and op.scale is not None,
     )

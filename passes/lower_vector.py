@@ -236,9 +236,8 @@ class VectorBody(KernelBody):
         for argument, value in zip(arguments, last.operands, strict=True):
             held, made = self.tiles[argument], self.tiles[value]
             if made.buffer is not held.buffer:
-                self._emit(
-                    last, "copy", [made.buffer], Tile(held.buffer, *made.extents)
-                )
+                dest = Tile(held.buffer, made.rows, made.columns)
+                self._emit(last, "copy", [made.buffer], dest)
         for argument, result in zip(arguments, op.results, strict=True):
             self.tiles[result] = self.tiles[argument]
         self._drop_carried(op, last)

@@ -40,6 +40,7 @@ from pyptoc.dialects.pypto.scalars import AssertOp
 from pyptoc.dialects.pypto.shape import (
     AssembleOp,
     CloneOp,
+    ReinterpretOp,
     ReshapeOp,
     TransposeOp,
     ViewOp,
@@ -67,7 +68,7 @@ class Ownership:
                     self._own_destination(op)
                 case scf.ForOp():
                     for index in range(3, len(op.operands)):
-                        if is_view(op.operands[index]):
+                        if is_borrowed(op.operands[index]):
                             self._copy_operand(op, index)
                 case scf.YieldOp():
                     self._own_yield(op)
@@ -107,6 +108,8 @@ class Ownership:
         match value:
             case OpResult(op=ViewOp() | TransposeOp()):
                 return False
+            case OpResult(op=ReinterpretOp()):
+                return False
             case OpResult(op=ReshapeOp() as op):
                 return self.may_overwrite(op.source, op)
             case OpResult(op=scf.ForOp() as op):
@@ -144,7 +147,7 @@ class Ownership:
             outer = isinstance(parent, scf.ForOp) and not defined_in(
                 root_of(value), parent
             )
-            if is_view(value) or outer:
+            if is_borrowed(value) or outer:
                 self._copy_operand(op, index)
 
     def _own_results(self, op: func.ReturnOp) -> None:
@@ -153,7 +156,7 @@ class Ownership:
             if not isinstance(value.type, TensorType):
                 continue
             root = root_of(value)
-            if root in seen or is_view(value) or is_argument(root, self.function):
+            if root in seen or is_borrowed(value) or is_argument(root, self.function):
                 self._copy_operand(op, index)
             seen.add(root)
 
@@ -238,10 +241,17 @@ def is_view(value: SSAValue) -> bool:
     return isinstance(value, OpResult) and isinstance(value.op, ViewOp | TransposeOp)
 
 
+def is_borrowed(value: SSAValue) -> bool:
+    """Whether `value` is memory that tasks only read: a view, or bytes as a type."""
+    while isinstance(value, OpResult) and isinstance(value.op, ReshapeOp):
+        value = value.op.source
+    return is_view(value) or isinstance(value.owner, ReinterpretOp)
+
+
 def root_of(value: SSAValue) -> SSAValue:
     """The tensor whose bytes `value` shares."""
     while isinstance(value, OpResult) and isinstance(
-        value.op, ViewOp | TransposeOp | ReshapeOp
+        value.op, ViewOp | TransposeOp | ReshapeOp | ReinterpretOp
     ):
         value = value.op.source
     return value
@@ -309,7 +319,7 @@ def _shares(use: Use) -> list[SSAValue]:
     """The values that an op makes of the bytes of one of its operands."""
     op = use.operation
     match op:
-        case ViewOp() | TransposeOp() | ReshapeOp():
+        case ViewOp() | TransposeOp() | ReshapeOp() | ReinterpretOp():
             return list(op.results)
         case scf.ForOp() if use.index >= 3:
             number = use.index - 3

@@ -42,6 +42,7 @@ from pyptoc.passes.cleanup import erase_dead
 from pyptoc.passes.groups import Group, domain_of, has_scan
 from pyptoc.passes.matmul_shape import matmul_shape
 from pyptoc.passes.ownership import Ownership, root_of
+from pyptoc.passes.reinterpret import split_views
 from pyptoc.passes.shapes import Dims, Shapes
 from pyptoc.passes.structured import LEAVES, tensor_operands, unit_of
 from pyptoc.passes.tile_settings import nearest_tile
@@ -63,6 +64,7 @@ class PartitionPass(PyptocPass):
             if not isinstance(function, func.FuncOp):
                 continue
             erase_dead(function)
+            split_views(function)
             Ownership(ctx, function).run()
             shapes, number = Shapes(), 0
             for block in blocks_of(function):
@@ -178,19 +180,20 @@ class Grouping:
         box = tuple(map(self.shapes.mixed, op.mixed_offsets))
         return any(
             root_of(value) is root
-            and (unit_of(member) == "cube" or not self._is_box(value, box, op.source))
+            and (unit_of(member) == "cube" or not self._is_box(value, op, box))
             for member in members
             for value in tensor_operands(member)
         )
 
-    def _is_box(self, value: SSAValue, offsets: Dims, like: SSAValue) -> bool:
-        """Whether `value` is the box at `offsets` that has the sizes of `like`."""
+    def _is_box(self, value: SSAValue, store: AssembleOp, offsets: Dims) -> bool:
+        """Whether `value` is the box at `offsets` that `store` overwrites."""
         window = window_of(value, self.shapes)
         rank = len(window.offsets)
         return (
-            window.offsets == offsets
+            window.base is window_of(store.dest, self.shapes).base
+            and window.offsets == offsets
             and window.dims == tuple(range(rank - len(window.dims), rank))
-            and self.shapes.dims(value) == self.shapes.dims(like)
+            and self.shapes.dims(value) == self.shapes.dims(store.source)
         )
 
     def _is_convex(self, members: set[Operation]) -> bool:

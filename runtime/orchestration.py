@@ -27,6 +27,7 @@ from pyptoc.runtime.claims import Claims
 from pyptoc.runtime.codegen import Translator, to_f32
 from pyptoc.runtime.failures import raise_conflict, raise_out_of_bounds
 from pyptoc.runtime.memory import Memory
+from pyptoc.runtime.numerics import storage_dtype
 from pyptoc.runtime.show import show_value
 from pyptoc.runtime.translate import KernelTranslator
 
@@ -39,7 +40,7 @@ class Aliases:
     def __init__(self, function: func.FuncOp) -> None:
         self._leader: dict[SSAValue, SSAValue] = {}
         for op in function.walk():
-            if op.name == "npu.reshape":
+            if op.name in ("npu.reshape", "npu.reinterpret"):
                 self._join(op.results[0], op.operands[0])
             elif isinstance(op, scf.ForOp):
                 body = op.body.block
@@ -91,6 +92,7 @@ class Orchestration(Translator):
             "func.return": self._return,
             "npu.alloc": self._alloc,
             "npu.reshape": self._reshape,
+            "npu.reinterpret": self._reinterpret,
             "npu.read": self._read,
             "npu.print": self._print,
             "pypto.print": self._print,
@@ -154,6 +156,15 @@ class Orchestration(Translator):
 
         reshaping = cast(ReshapeOp, op)
         self._call(op, reshape, [reshaping.source, *reshaping.mixed_sizes])
+
+    def _reinterpret(self, op: Operation) -> None:
+        memory = cast("MemRefType[Attribute]", op.results[0].type)
+        dtype = storage_dtype(memory.element_type)
+
+        def reinterpret(memory: Memory) -> Memory:
+            return memory.reinterpreted(dtype)
+
+        self._call(op, reinterpret, op.operands)
 
     def _read(self, op: Operation) -> None:
         reading = cast(ReadOp, op)

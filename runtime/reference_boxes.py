@@ -25,6 +25,8 @@ from pyptoc.runtime.reference_values import (
     Memory,
     Tensor,
     axis_word,
+    marks_of_bytes,
+    reinterpreted,
 )
 from pyptoc.runtime.reference_wide import narrow, wide
 
@@ -84,7 +86,43 @@ def view(interp: Interpreter, op: Any) -> Tensor:
     written = source.written
     interp.check_limits(op, shape)
     part = source.array[box].reshape(shape)
-    return source.like(part, None if written is None else written[box].reshape(shape))
+    marks = None if written is None else written[box].reshape(shape)
+    if op.target is not None:
+        _check_bytes(interp, op, source.array, box[-1].start)
+        return as_elements(part, marks, source, dtype_of(op.result))
+    return source.like(part, marks)
+
+
+def _check_bytes(interp: Interpreter, op: Any, source: Array, offset: int) -> None:
+    """A view to another type starts at one of its elements, as do all rows."""
+    size = dtype_of(op.result).itemsize
+    extent = op.mixed_sizes[-1]
+    lengths = {
+        "offset": offset,
+        "size": source.shape[-1] if extent is None else interp.integer(extent),
+        "row": source.shape[-1] if source.ndim > 1 else 0,
+    }
+    for what, length in lengths.items():
+        if length * source.itemsize % size:
+            message = f"view of {hint(op.source)}: {what} of {length} elements of "
+            message += f"{source.itemsize} B is no multiple of {size} B"
+            rule = f"whole elements of {op.target}"
+            interp.fail(op, "PTO402", message, rule=rule)
+
+
+@handles("pypto.reinterpret")
+def reinterpret(interp: Interpreter, op: Any) -> Tensor:
+    source, dtype = interp.tensor(op.source, op), dtype_of(op.result)
+    return as_elements(source.array, source.written, source, dtype)
+
+
+def as_elements(
+    array: Array, written: Mask | None, source: Tensor, dtype: np.dtype[Any]
+) -> Tensor:
+    """The bytes of a part of `source` as elements of `dtype`."""
+    sizes = array.itemsize, dtype.itemsize
+    marks = None if written is None else marks_of_bytes(written, *sizes)
+    return source.like(reinterpreted(array, dtype), marks)
 
 
 @handles("npu.load")
@@ -263,6 +301,14 @@ def reshape_memory(interp: Interpreter, op: Any) -> Memory:
         message = f"{memory.array.size} elements do not fill {list(shape)}"
         interp.fail(op, "PTO404", message)
     return Memory(memory.array.reshape(shape), memory.written.reshape(shape))
+
+
+@handles("npu.reinterpret")
+def reinterpret_memory(interp: Interpreter, op: Any) -> Memory:
+    memory, dtype = interp.memory(op.source), dtype_of(op.result)
+    sizes = memory.array.itemsize, dtype.itemsize
+    marks = marks_of_bytes(memory.written, *sizes)
+    return Memory(reinterpreted(memory.array, dtype), marks)
 
 
 @handles("npu.no_events", "npu.join")

@@ -16,7 +16,12 @@ from xdsl.dialects.builtin import (
     IntegerType,
     TensorType,
 )
-from xdsl.ir import Attribute, BlockArgument, SSAValue, TypedAttribute
+from xdsl.ir import (
+    Attribute,
+    BlockArgument,
+    SSAValue,
+    TypedAttribute,
+)
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     base,
@@ -32,13 +37,11 @@ from xdsl.irdl import (
 from xdsl.traits import MemoryAllocEffect, NoMemoryEffect, Pure
 
 from pyptoc.dialects.literals import Number, as_element
-from pyptoc.dialects.npu_attrs import MaxAttr
 from pyptoc.dialects.pypto import infer_elementwise, infer_shape
 from pyptoc.dialects.pypto.base import PyptoOp
 from pyptoc.dialects.pypto.brackets import (
     OffsetList,
     SizeList,
-    SubscriptList,
     check_bounds,
     element_of,
     mixed_offsets,
@@ -47,9 +50,7 @@ from pyptoc.dialects.pypto.brackets import (
 )
 from pyptoc.dialects.pypto.call import Call
 from pyptoc.dialects.pypto.infer import (
-    Dim,
     Tensor,
-    dims_of,
     show,
     static,
     tensor,
@@ -58,91 +59,16 @@ from pyptoc.dialects.pypto.infer import (
 from pyptoc.dialects.pypto.properties import Int, Ints
 from pyptoc.dialects.pypto.structure import Access, Structure, Structured, pointwise
 from pyptoc.dialects.pypto.syntax import Clause, LiteralOrScalar, Operands, Values
+from pyptoc.dialects.pypto.view import ReinterpretOp, ViewOp
 from pyptoc.dialects.subscripts import (
     DYNAMIC,
-    WHOLE,
     Mixed,
     Offsets,
     Sizes,
-    Subscripted,
-    count,
 )
 
 SEGMENTS = AttrSizedOperandSegments(as_property=True)
 ScalarAttr = base(Float32Type) | base(IndexType) | base(IntegerType)
-
-
-@irdl_op_definition
-class ViewOp(PyptoOp, Subscripted):
-    """A part of a tensor: `view %x[%i, :, %o +: %n]`.
-
-    A bare index drops its dimension. Offsets are at least 0 and offset + size is at
-    most the dimension, else an error; size 0 is legal. `max = [..]` bounds the sizes of
-    the result where range analysis cannot; a size above it is a run-time error.
-    """
-
-    name = "pypto.view"
-
-    source = operand_def(TensorType)
-    offsets = var_operand_def(IndexType)
-    sizes = var_operand_def(IndexType)
-    static_offsets = prop_def(DenseArrayBase)
-    static_sizes = prop_def(DenseArrayBase)
-    dropped = prop_def(DenseArrayBase)
-    max = opt_prop_def(ArrayAttr)
-    result = result_def(TensorType)
-
-    irdl_options = (SEGMENTS,)
-    traits = traits_def(NoMemoryEffect())
-    SYNTAX = (Operands("source"), SubscriptList())
-
-    @classmethod
-    def infer(cls, call: Call) -> Sequence[Attribute]:
-        type = call.tensor("source")
-        offsets, sizes = mixed_offsets(call), mixed_sizes(call)
-        check_bounds(call, "source", offsets, sizes)
-        return [tensor(type.element_type, view_dims(call, "source"))]
-
-
-def view_dims(call: Call, field: str) -> list[Dim]:
-    """The dimensions of what subscripts select, with their bounds.
-
-    Inside task bodies a dynamic size is bounded by the source's bound, or by `max`.
-    """
-    type = call.type(field)
-    dropped = call.ints("dropped")
-    bounded = getattr(type, "encoding", None)
-    limits = bounded.sizes if isinstance(bounded, MaxAttr) else None
-    kept: list[Dim] = []
-    dims = _dims(type)
-    for axis, (dim, size) in enumerate(zip(dims, mixed_sizes(call), strict=True)):
-        if axis in dropped:
-            continue
-        if isinstance(size, int):
-            kept.append(dim if size == WHOLE else static(size))
-        else:
-            kept.append(unknown(limits[axis] if limits else None))
-    most = call.ints("max")
-    if not most:
-        return kept
-    if len(most) != len(kept):
-        call.error(
-            "PTO131",
-            f"max has {count(len(most), 'bound')}, the result has rank {len(kept)}",
-            at="max",
-        )
-    if limits is None:
-        return kept
-    return [
-        dim if dim.is_static else unknown(bound)
-        for dim, bound in zip(kept, most, strict=True)
-    ]
-
-
-def _dims(type: Attribute) -> Sequence[Dim]:
-    if isinstance(type, TensorType):
-        return dims_of(cast(Tensor, type))
-    return [unknown() if n == DYNAMIC else static(n) for n in shape_of(type)]
 
 
 @irdl_op_definition
@@ -502,6 +428,7 @@ def is_out(value: SSAValue, call: Call) -> bool:
 
 SHAPE_OPS = (
     ViewOp,
+    ReinterpretOp,
     ReshapeOp,
     TransposeOp,
     ExpandOp,

@@ -4,7 +4,7 @@
 // masked row divides by 0, which gives 0.
 // CHECK-LABEL: func.func @softmax
 // CHECK-NEXT:  [[X:%.*]] = pypto.cast %x to f32 {npu.from = "softmax", tag = "p", tile = #pypto.vec<8, 64>}
-// CHECK-NEXT:  [[M:%.*]] = pypto.amax [[X]] axis -1 {keepdim, npu.from = "softmax", tag = "p"}
+// CHECK-NEXT:  [[M:%.*]] = pypto.amax [[X]] axis -1 {keepdim, npu.from = "softmax", tag = "p"
 // CHECK-NEXT:  [[I:%.*]] = pypto.eq [[M]], -inf
 // CHECK-NEXT:  [[B:%.*]] = pypto.where [[I]], 0.0, [[M]]
 // CHECK-NEXT:  [[D:%.*]] = pypto.sub [[X]], [[B]] {{.*}}tile = #pypto.vec<8, 64>

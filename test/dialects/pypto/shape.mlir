@@ -85,3 +85,21 @@ func.func @assemble(%t: tensor<?x64xf32>, %d: tensor<4x?x512xf32>, %i: index) {
   %0 = pypto.assemble %t into %d[3, %i, 448]
   func.return
 }
+
+// The bytes of the last dimension stay: it grows or shrinks.
+// CHECK-LABEL: @bytes
+func.func @bytes(%x: tensor<?x656xi8>, %n: index, %t: tensor<?x512xf32, #npu.max<16, 512>>) {
+  // CHECK: pypto.view %x[:, 512 +: 128] to bf16 : tensor<?x656xi8> -> tensor<?x64xbf16>
+  %0 = pypto.view %x[:, 512 +: 128] to bf16
+  // CHECK: pypto.view %x[0, %n +: %n] to f32 : tensor<?x656xi8> -> tensor<?xf32>
+  %1 = pypto.view %x[0, %n +: %n] to f32
+  // CHECK: pypto.view %0[%n +: 2, :] to f8E4M3FN : tensor<?x64xbf16> -> tensor<2x128xf8E4M3FN>
+  %2 = pypto.view %0[%n +: 2, :] to f8E4M3FN
+  // CHECK: pypto.reinterpret %x to f32 : tensor<?x656xi8> -> tensor<?x164xf32>
+  %3 = pypto.reinterpret %x to f32
+  // CHECK: pypto.reinterpret %3 to i32 : tensor<?x164xf32> -> tensor<?x164xi32>
+  %4 = pypto.reinterpret %3 to i32
+  // CHECK: pypto.view %t[:, 0 +: %n] to i16 : tensor<?x512xf32, #npu.max<16, 512>> -> tensor<?x?xi16, #npu.max<16, 1024>>
+  %5 = pypto.view %t[:, 0 +: %n] to i16
+  func.return
+}
