@@ -19,13 +19,25 @@ What a loop carries and changes is copied once, before the loop.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 
 from xdsl.dialects import func, scf
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr, TensorType
-from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue, Use
+from xdsl.ir import (
+    Block,
+    BlockArgument,
+    Operation,
+    OpResult,
+    Region,
+    SSAValue,
+    Use,
+)
 
 from pyptoc.dialects.context import PyptocContext
+from pyptoc.dialects.pypto.claims import ClaimOp
+from pyptoc.dialects.pypto.debug import PrintOp
 from pyptoc.dialects.pypto.indexing import IndexAddOp, ScatterRowsOp
+from pyptoc.dialects.pypto.scalars import AssertOp
 from pyptoc.dialects.pypto.shape import (
     AssembleOp,
     CloneOp,
@@ -35,8 +47,10 @@ from pyptoc.dialects.pypto.shape import (
     TransposeOp,
     ViewOp,
 )
+from pyptoc.dialects.tile_types import element_bits
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.structured import defined_in
+from pyptoc.passes.typed import tensor_type
 
 
 @dataclass
@@ -50,7 +64,7 @@ class Ownership:
         """Insert clones until every destination and every result is its own."""
         for op in list(self.function.walk()):
             match op:
-                case ReshapeOp() if is_view(op.source):
+                case ReshapeOp() | PrintOp() if is_view(op.source):
                     self._copy_operand(op, 0)
                 case AssembleOp() | IndexAddOp() | ScatterRowsOp():
                     self._own_destination(op)
@@ -64,6 +78,9 @@ class Ownership:
                     pass
 
     def _own_destination(self, op: AssembleOp | IndexAddOp | ScatterRowsOp) -> None:
+        if self.may_overwrite(op.dest, op):
+            return
+        readers_first(root_of(op.dest), op)
         while not self.may_overwrite(op.dest, op):
             user, index = self._outermost(op, list(op.operands).index(op.dest))
             root = root_of(user.operands[index])
@@ -93,15 +110,17 @@ class Ownership:
         return user, index
 
     def _warn_copy(self, op: Operation, root: SSAValue) -> None:
-        name = root.name_hint or "argument"
-        self.context.report(
-            "warning",
-            "PTO310",
-            op,
-            f"'{name}' is copied: it is changed, but no result has its name",
-            help=f'{{pypto.name = "{name}"}} on the result updates the argument '
-            "in place",
-        )
+        assert isinstance(root, BlockArgument)
+        name = attribute_name(self.function.arg_attrs, root.index)
+        name = name or root.name_hint or "argument"
+        copied = f"'{name}' is copied: {size_text(root)} a call"
+        if self._updated_in_place(root):
+            rule = "it is read after it was changed, and reads the old value"
+            help = f"use %{name} before the change, or the changed value after it"
+        else:
+            rule = "it is changed, but no result has its name"
+            help = f'{{pypto.name = "{name}"}} on the result updates it in place'
+        self.context.report("warning", "PTO310", op, copied, rule=rule, help=help)
 
     def may_overwrite(self, value: SSAValue, user: Operation) -> bool:
         """Whether `user` may write into the buffer of `value` in place."""
@@ -216,6 +235,75 @@ def _slots_of(value: SSAValue, loop: scf.ForOp, seen: set[SSAValue]) -> set[int]
     return {slot for source in sources for slot in _slots_of(source, loop, seen)}
 
 
+def size_text(value: SSAValue) -> str:
+    """How large a tensor is: `4.19 MB`; with dynamic sizes its type."""
+    type_ = tensor_type(value)
+    shape = type_.get_shape()
+    if min(shape, default=0) < 0:
+        return str(type_)
+    size = float(prod(shape) * element_bits(type_.element_type) / 8)
+    for unit in ("B", "KB", "MB", "GB"):
+        if size < 1000 or unit == "GB":
+            break
+        size /= 1000
+    return f"{size:.3g} {unit}"
+
+
+def readers_first(value: SSAValue, user: Operation) -> None:
+    """
+    Move what reads `value` later in the block of `user` before `user`.
+
+    Ops stay where they are if they need what `user` makes or change `value` too, or if
+    an assert stands between: no op is moved over one.
+    """
+    home = user.parent
+    assert home is not None
+    order = {op: position for position, op in enumerate(home.ops)}
+    here = order[user]
+    later: set[Operation] = set()
+    for alias in (value, *aliases_of(value, user)):
+        for use in alias.uses:
+            reader = ancestor_in(use.operation, home)
+            if reader is not None and order[reader] > here:
+                later.add(reader)
+    needed: set[Operation] = set()
+    queue = list(later)
+    while queue:
+        op = queue.pop()
+        if op in needed:
+            continue
+        needed.add(op)
+        for operand in (v for inner in op.walk() for v in inner.operands):
+            maker = None if isinstance(operand.owner, Block) else operand.owner
+            if maker is not None and order.get(maker, -1) >= here:
+                queue.append(maker)
+    last = max((order[op] for op in needed), default=here)
+    between = [op for op, position in order.items() if here < position <= last]
+    if user in needed or home.last_op in needed or any(map(is_fence, between)):
+        return
+    if any(writes(inner, value) for op in needed for inner in op.walk()):
+        return
+    for op in sorted(needed, key=order.__getitem__):
+        op.detach()
+        home.insert_op_before(op, user)
+
+
+def writes(op: Operation, value: SSAValue) -> bool:
+    """Whether `op` may change the bytes of `value` where they are."""
+    match op:
+        case AssembleOp() | IndexAddOp() | ScatterRowsOp():
+            return root_of(op.dest) is value
+        case scf.ForOp():
+            return any(root_of(initial) is value for initial in op.iter_args)
+        case _:
+            return False
+
+
+def is_fence(op: Operation) -> bool:
+    """Whether `op` may stop the program or show something."""
+    return any(isinstance(inner, AssertOp | PrintOp | ClaimOp) for inner in op.walk())
+
+
 def is_view(value: SSAValue) -> bool:
     """Whether `value` is a window into another tensor."""
     return isinstance(value, OpResult) and isinstance(value.op, ViewOp | TransposeOp)
@@ -286,7 +374,7 @@ def aliases_of(value: SSAValue, user: Operation) -> list[SSAValue]:
     queue = [value]
     while queue:
         for use in queue.pop().uses:
-            if use.operation is user:
+            if use.operation is user or are_branches(use.operation, user):
                 continue
             for alias in _shares(use):
                 if alias not in found:
@@ -308,6 +396,21 @@ def _shares(use: Use) -> list[SSAValue]:
             return [parent.results[use.index]] if parent.results else []
         case _:
             return []
+
+
+def are_branches(one: Operation, other: Operation) -> bool:
+    """Whether two ops are in different branches of one `scf.if`."""
+    regions: dict[Operation, Region] = {}
+    region = one.parent_region()
+    while region is not None and (parent := region.parent) is not None:
+        regions[parent] = region
+        region = parent.parent_region()
+    region = other.parent_region()
+    while region is not None and (parent := region.parent) is not None:
+        if isinstance(parent, scf.IfOp) and regions.get(parent, region) is not region:
+            return True
+        region = parent.parent_region()
+    return False
 
 
 def is_inside(op: Operation, home: Block) -> bool:
