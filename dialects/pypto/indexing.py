@@ -1,4 +1,4 @@
-"""Ops whose positions come from data: top-k, sorting, gathers, scatters; and `probe`.
+"""Ops whose positions come from data: top-k, sorting, gathers, scatters.
 
 Indices are i32 or i64 tensors. One outside the tensor it points into is an error at
 run time, unless an attribute says what it means.
@@ -27,12 +27,12 @@ from xdsl.irdl import (
     traits_def,
     var_operand_def,
 )
-from xdsl.traits import MemoryWriteEffect, Pure
+from xdsl.traits import Pure
 
 from pyptoc.dialects.pypto import infer_indexing as inference
 from pyptoc.dialects.pypto.base import PyptoOp
 from pyptoc.dialects.pypto.call import Call
-from pyptoc.dialects.pypto.properties import Int, Text, Word
+from pyptoc.dialects.pypto.properties import Int, Word
 from pyptoc.dialects.pypto.syntax import Clause, Operands, Values
 
 
@@ -397,22 +397,6 @@ class OneHotOp(PyptoOp):
         return [inference.one_hot(call.site, call.type("source"), call.int("size"))]
 
 
-@irdl_op_definition
-class ProbeOp(PyptoOp):
-    """Adds an intermediate value to the outputs of a run, under a name of its own.
-
-    Example:
-        pypto.probe %x "scores" : tensor<?x64xf32>
-    """
-
-    name = "pypto.probe"
-
-    source = operand_def(TensorType)
-    label = prop_def(StringAttr)
-    SYNTAX = (Operands("source"), Text("label"))
-    traits = traits_def(MemoryWriteEffect())
-
-
 INDEXING_OPS = (
     TopkOp,
     GatherRowsOp,
@@ -425,6 +409,5 @@ INDEXING_OPS = (
     ArgsortOp,
     GatherMaskOp,
     OneHotOp,
-    ProbeOp,
 )
 """The whole family."""

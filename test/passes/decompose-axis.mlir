@@ -32,19 +32,28 @@ func.func @softmax(%x: tensor<?x64xf32>) -> tensor<?x64xf32> {
 }
 
 // -----
-// A running sum of bf16 is one of f32 that rounds each sum; of i32 it stays as it is.
+// A running sum of bf16 is one of f32 that rounds each sum. Integers wrap; that a sum
+// did is found where the last step to it, from the sum before, overflows.
 // CHECK-LABEL: func.func @cumsum
 // CHECK-NEXT:  [[T:%.*]] = pypto.transpose %x perm [0, 2, 1]
 // CHECK-NEXT:  [[W:%.*]] = pypto.cast [[T]] to f32
 // CHECK-NEXT:  [[S:%.*]] = pypto.cumsum [[W]] axis -1
 // CHECK-NEXT:  [[N:%.*]] = pypto.cast [[S]] to bf16
 // CHECK-NEXT:  pypto.transpose [[N]] perm [0, 2, 1]
-// CHECK-NEXT:  pypto.cumsum %y axis 1 :
-func.func @cumsum(%x: tensor<?x8x64xbf16>, %y: tensor<4x8xi32>)
-    -> (tensor<?x8x64xbf16>, tensor<4x8xi32>) {
+// CHECK-NEXT:  [[U:%.*]] = pypto.cumsum %y axis -1 {wraps
+// CHECK-NEXT:  [[P:%.*]] = pypto.sub [[U]], %y
+// CHECK-NEXT:  pypto.add [[P]], %y {checked
+// CHECK-NEXT:  [[E:%.*]] = pypto.cast %z to i32
+// CHECK-NEXT:  [[V:%.*]] = pypto.cumsum [[E]] axis -1 {wraps
+// CHECK-NEXT:  [[M:%.*]] = pypto.cast [[V]] to i8 {saturate = false
+// CHECK-NEXT:  [[Q:%.*]] = pypto.sub [[M]], %z
+// CHECK-NEXT:  pypto.add [[Q]], %z {checked
+func.func @cumsum(%x: tensor<?x8x64xbf16>, %y: tensor<4x8xi32>, %z: tensor<4x8xi8>)
+    -> (tensor<?x8x64xbf16>, tensor<4x8xi32>, tensor<4x8xi8>) {
   %0 = pypto.cumsum %x axis 1
   %1 = pypto.cumsum %y axis 1
-  func.return %0, %1 : tensor<?x8x64xbf16>, tensor<4x8xi32>
+  %2 = pypto.cumsum %z axis 1
+  func.return %0, %1, %2 : tensor<?x8x64xbf16>, tensor<4x8xi32>, tensor<4x8xi8>
 }
 
 // -----
