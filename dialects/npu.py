@@ -42,6 +42,7 @@ from pyptoc.dialects.npu_memory import (
     ReinterpretOp,
     ReshapeOp,
 )
+from pyptoc.dialects.npu_print import PrintOp
 from pyptoc.dialects.npu_tasks import TasksOp
 
 Npu = Dialect(
@@ -59,6 +60,7 @@ Npu = Dialect(
         ReshapeOp,
         ReinterpretOp,
         ReadOp,
+        PrintOp,
         NoEventsOp,
         JoinOp,
         KernelOp,
@@ -88,6 +90,7 @@ __all__ = [
     "NoEventsOp",
     "Npu",
     "OneHotOp",
+    "PrintOp",
     "ReadOp",
     "ReinterpretOp",
     "ReshapeOp",

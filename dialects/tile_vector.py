@@ -170,13 +170,16 @@ def _families() -> list[Family]:
         *(Family(name, 1, Elements.FLOAT) for name in float_unary.split()),
         *(Family(name, 1, number) for name in ("neg", "abs", "relu")),
         Family("logical_not", 1, Elements.TRUTH),
-        *(Family(name, 2, number) for name in ("add", "sub", "mul")),
+        Family("bitwise_not", 1, Elements.INTEGER),
+        Family("add", 2, number, options=("checked",)),
+        *(Family(name, 2, number) for name in ("sub", "mul")),
         *(Family(name, 2, number) for name in ("maximum", "minimum")),
         Family("rem", 2, number),
         Family("floordiv", 2, Elements.INTEGER),
         Family("pow", 2, Elements.FLOAT),
         Family("div", 2, Elements.FLOAT, options=("zero_if_zero",)),
         *(Family(name, 2, Elements.BITS) for name in ("and", "or", "xor")),
+        *(Family(f"shift_{side}", 2, Elements.INTEGER) for side in ("left", "right")),
         *(Family(name, 2, Elements.ANY, result=Result.TRUTH) for name in ("eq", "ne")),
         *(
             Family(name, 2, number, result=Result.TRUTH)
@@ -457,6 +460,7 @@ def _print_input(printer: Printer, arg: VectorArg) -> None:
 _OPTIONS: dict[str, Any] = {
     "mode": StringAttr,
     "saturate": BoolAttr,
+    "checked": UnitAttr,
     "zero_if_zero": UnitAttr,
 }
 

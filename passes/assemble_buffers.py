@@ -36,13 +36,14 @@ from pyptoc.dialects.npu import (
     AllocOp,
     AssembleOp,
     LoadOp,
+    PrintOp,
     ReadOp,
     ReinterpretOp,
     ReshapeOp,
     StoreOp,
     TasksOp,
 )
-from pyptoc.dialects.pypto import scalars
+from pyptoc.dialects.pypto import debug, scalars
 from pyptoc.dialects.pypto import shape as tensor
 from pyptoc.passes.base import PyptocPass
 from pyptoc.passes.builder import Builder
@@ -180,6 +181,14 @@ class MemoryForm:
         new.location = op.location
         replace_op(op, new)
 
+    def print(self, op: debug.PrintOp) -> None:
+        if not isinstance(op.source.type, MemRefType):
+            return
+        new = PrintOp.make(op.label.data, op.source)
+        new.attributes = dict(op.attributes)
+        new.location = op.location
+        replace_op(op, new)
+
     def loop(self, op: scf.ForOp) -> None:
         for argument, initial in zip(op.body.block.args[1:], op.iter_args, strict=True):
             retype(argument, initial.type)
@@ -289,6 +298,7 @@ _CONVERSIONS: dict[type[Operation], Callable[[MemoryForm, Operation], None]] = {
     tensor.ReinterpretOp: MemoryForm.reinterpret,
     tensor.ReshapeOp: MemoryForm.reshape,
     scalars.ReadOp: MemoryForm.read,
+    debug.PrintOp: MemoryForm.print,
     scf.ForOp: MemoryForm.loop,
     scf.IfOp: MemoryForm.branch,
     TasksOp: MemoryForm.tasks,

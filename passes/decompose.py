@@ -46,8 +46,12 @@ from pyptoc.dialects.pypto.composite import (
     SwigluOp,
 )
 from pyptoc.dialects.pypto.indexing import (
+    ArgsortOp,
+    GatherMaskOp,
     GatherRowsOp,
     IndexAddOp,
+    IndexPutOp,
+    ScatterOp,
     ScatterRowsOp,
     TopkOp,
 )
@@ -70,7 +74,7 @@ from pyptoc.passes.base import PyptocPass
 from pyptoc.passes.decompose_activation import gelu, sigmoid, silu, swiglu
 from pyptoc.passes.decompose_einsum import einsum, matmul
 from pyptoc.passes.decompose_grouped import grouped_matmul
-from pyptoc.passes.decompose_indexing import topk
+from pyptoc.passes.decompose_indexing import argsort, gather_mask, topk
 from pyptoc.passes.decompose_normal import (
     layer_norm,
     online_softmax,
@@ -86,7 +90,12 @@ from pyptoc.passes.decompose_reduce import (
     reduction,
     var,
 )
-from pyptoc.passes.decompose_rows import gather_rows, index_add, scatter_rows
+from pyptoc.passes.decompose_rows import (
+    gather_rows,
+    index_add,
+    index_put,
+    scatter_rows,
+)
 from pyptoc.passes.decompose_shape import arange, concat, rope
 from pyptoc.passes.shapes import Shapes
 
@@ -124,6 +133,10 @@ DECOMPOSITIONS: dict[type[Operation], Replace] = {
     GatherRowsOp: gather_rows,
     ScatterRowsOp: scatter_rows,
     IndexAddOp: index_add,
+    ScatterOp: index_add,
+    IndexPutOp: index_put,
+    ArgsortOp: argsort,
+    GatherMaskOp: gather_mask,
 }
 """Op class to the function that replaces such an op by base ops."""
 

@@ -136,7 +136,7 @@ class TileInference:
         return VecTileAttr([tile.rows, tile.columns])
 
     def _index(self) -> VecTileAttr:
-        (op,) = self.group.ops
+        op = self.group.ops[0]
         given = self._given_vector(tensor_rank(index_tiles.tiled_value(op)))
         tile = index_tiles.choose(op, self.shapes, self.machine, given)
         if tile is None:

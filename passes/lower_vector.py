@@ -105,7 +105,10 @@ class VectorBody(KernelBody):
                 self._arange(op)
             case MaskCausalOp():
                 dest = self.result_tile(op, self._extents(op.results[0], op.source))
-                inputs = [self.tiles[op.source].buffer, op.offset]
+                offset = op.mixed_offset
+                if isinstance(offset, int):
+                    offset = Builder.before(op).constant(offset)
+                inputs = [self.tiles[op.source].buffer, offset]
                 self._emit(op, "mask_causal", inputs, dest)
             case ExpandOp():
                 self._expand(op)
@@ -142,7 +145,7 @@ class VectorBody(KernelBody):
         sizes = list(op.mixed_sizes)
         rows, columns = [1] * (2 - len(sizes)) + sizes
         dest = self.result_tile(op, (rows, columns))
-        self._emit(op, "fill", [op.value], dest)
+        self._emit(op, "fill", [op.fill], dest)
 
     def _arange(self, op: ArangeOp) -> None:
         sizes = list(op.mixed_sizes)

@@ -33,6 +33,7 @@ from pyptoc.dialects.pypto.matmul import MatmulOp, ScaledMmOp
 from pyptoc.dialects.pypto.reduce import REDUCTION_OPS, CumsumOp, ReductionOp
 from pyptoc.dialects.pypto.scalars import ReadOp
 from pyptoc.dialects.pypto.shape import (
+    ArangeOp,
     AssembleOp,
     CloneOp,
     ConcatOp,
@@ -183,7 +184,7 @@ def _reduced(op: ReductionOp) -> Iterator[Obligation]:
 
 
 def _limited(
-    op: ViewOp | EmptyOp | FullOp, sizes: Sequence[Expr]
+    op: ViewOp | EmptyOp | FullOp | ArangeOp, sizes: Sequence[Expr]
 ) -> Iterator[Obligation]:
     """The bounds of `{max = [..]}` hold."""
     for axis, (size, limit) in enumerate(zip(sizes, ints(op.max), strict=False)):
@@ -208,7 +209,7 @@ def _read(op: ReadOp) -> Iterator[Obligation]:
         yield from _Dimension("read of", op.source, axis).holds_index(written(offset))
 
 
-def _sized(op: EmptyOp | FullOp) -> Iterator[Obligation]:
+def _sized(op: EmptyOp | FullOp | ArangeOp) -> Iterator[Obligation]:
     sizes = [written(size) for size in op.mixed_sizes]
     yield from _not_negative(sizes)
     yield from _refined(op, sizes)
@@ -365,6 +366,7 @@ _RULES: dict[type[Operation], Callable[[Any], Iterator[Obligation]]] = {
     ReadOp: _read,
     EmptyOp: _sized,
     FullOp: _sized,
+    ArangeOp: _sized,
     ExpandOp: _expand,
     ReinterpretOp: _reinterpret,
     ReshapeOp: _reshape,

@@ -17,8 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from xdsl.dialects.arith import IndexCastOp, SIToFPOp
-from xdsl.dialects.builtin import IntegerAttr, StringAttr, f32, i64
+from xdsl.dialects.builtin import IntegerAttr, StringAttr, f32
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from pyptoc.dialects.expr import Expr
@@ -194,12 +193,9 @@ class Steps:
         if size.is_const:
             rounded = f32.round(float(size.value))
             return 1.0 / rounded if rounded else math.inf
-        build = self.build
-        whole = build.value(IndexCastOp(build.index(size), i64))
-        number = build.value(SIToFPOp(whole, f32))
         one = ScalarExpr("number", value=1.0)
         ratio = ScalarExpr("/", (one, ScalarExpr("operand")))
-        return build.value(ScalarOp.make(ratio, [number]))
+        return self.build.value(ScalarOp.make(ratio, [self.build.index(size)]))
 
     def one_or_nan(self, size: Expr) -> Value:
         """1.0, or NaN where `size` is 0."""

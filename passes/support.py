@@ -28,7 +28,9 @@ from pyptoc.runtime.machine import Machine, load_machine, machine_names
 PULLED = (EmptyOp, ReinterpretOp, ReshapeOp, TransposeOp, ViewOp)
 """Tensor ops that no task computes: places, and ways to look at them."""
 
-SCALARS = ("assert", "dim", "index", "read", "scalar", "yield")
+SCALARS = frozenset(
+    ["assert", "claim", "claims", "dim", "index", "print", "read", "scalar", "yield"]
+)
 """Ops of the orchestration, which stay as they are."""
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from xdsl.ir import Operation
 
 from pyptoc.dialects.diagnostics import Note, place_of
+from pyptoc.runtime.claims import Claims, conflict_text
 from pyptoc.runtime.numerics import Array
 from pyptoc.runtime.reference_core import (
     Interpreter,
@@ -83,6 +84,7 @@ def view(interp: Interpreter, op: Any) -> Tensor:
     name = hint(op.source)
     box, shape = subscripted_box(interp, op, name, source.array.shape)
     written = source.written
+    interp.check_limits(op, shape)
     part = source.array[box].reshape(shape)
     marks = None if written is None else written[box].reshape(shape)
     if op.target is not None:
@@ -176,7 +178,7 @@ def trailing_box(
 
 def put(into: Tensor, box: Box, source: Tensor) -> None:
     """Writes a source into a box of an owned tensor."""
-    target = into.array[box]
+    target = into.array[(*box, ...)]  # a view at rank 0, too
     target[...] = source.array.reshape(target.shape)
     if source.written is None:
         if into.written is not None:
@@ -233,16 +235,28 @@ def _claim(interp: Interpreter, op: Any, dest: Destination, box: Box) -> None:
     if pair is None:
         return
     first, second = pair
-    ranges = ", ".join(
-        f"{axis_word(axis, len(box))} {s.start} +: {s.stop - s.start}"
-        for axis, s in enumerate(box)
+    name = hint(op.dest)
+    message, note = conflict_text(second.kind, name, str(first), str(second), box)
+    interp.fail(op, "PTO406", message, notes=[Note(note)])
+
+
+@handles("pypto.claims")
+def claims(interp: Interpreter, op: Any) -> Claims:
+    return Claims(op.label.data, [interp.integer(size) for size in op.mixed_sizes])
+
+
+@handles("pypto.claim")
+def claim(interp: Interpreter, op: Any) -> None:
+    """A box that an iteration stores, which no other may."""
+    offsets, sizes = (
+        [interp.integer(value) for value in mixed]
+        for mixed in (op.mixed_offsets, op.mixed_sizes)
     )
-    message = (
-        f"two iterations of {second.kind} store to the same element of "
-        f"{hint(op.dest)}: {first} and {second}"
-    )
-    note = Note(f"{second} stores {ranges}")
-    interp.fail(op, "PTO406", message, notes=[note])
+    value = interp.integer(op.iteration)
+    claimed: Claims = interp.env[op.claims]
+    found = claimed.conflict(hint(op.iteration), value, offsets, sizes)
+    if found is not None:
+        interp.fail(op, "PTO406", found[0], notes=[Note(found[1])])
 
 
 def fold(interp: Interpreter, op: Any, kind: str, into: Tensor, box: Box) -> None:
@@ -251,7 +265,7 @@ def fold(interp: Interpreter, op: Any, kind: str, into: Tensor, box: Box) -> Non
     if into.written is not None and not into.written[box].all():
         message = f"combine onto elements of {hint(op.dest)} that no store wrote"
         interp.fail(op, "PTO405", message, notes=interp.origin_notes(into))
-    target = into.array[box]
+    target = into.array[(*box, ...)]  # a view at rank 0, too
     combine = {"add": np.add, "max": np.maximum, "min": np.minimum}[kind]
     value = combine(wide(target), wide(source).reshape(target.shape))
     target[...] = narrow(value, target.dtype)

@@ -60,7 +60,7 @@ def online_softmax(interp: Interpreter, op: Any) -> tuple[Tensor, ...]:
 @handles("pypto.mask_causal")
 def mask_causal(interp: Interpreter, op: Any) -> Tensor:
     x = interp.array(op.source, op)
-    offset = interp.integer(op.offset)
+    offset = interp.integer(op.mixed_offset)
     rows, columns = x.shape[-2:]
     last_seen = np.arange(offset, offset + rows, dtype=np.int64).reshape(rows, 1)
     hidden = np.greater(np.arange(columns, dtype=np.int64), last_seen)

@@ -122,7 +122,16 @@ def scaled_mm(interp: Interpreter, op: Any) -> Tensor:
     b = transposed(interp.array(op.rhs, op), op.b_trans)
     check_k(interp, op, a, b)
     sa, sb = interp.array(op.scale_lhs, op), interp.array(op.scale_rhs, op)
-    return Tensor(narrow(scaled(interp, op, (a, b), (sa, sb)), dtype_of(op.result)))
+    batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    sides = [
+        np.broadcast_to(array, (*batch, *array.shape[-rank:]))
+        for array, rank in ((a, 2), (b, 2), (sa, 3), (sb, 3))
+    ]
+    result = np.zeros((*batch, a.shape[-2], b.shape[-1]), np.float32)
+    for at in np.ndindex(batch):
+        x, y, of_x, of_y = (array[at] for array in sides)
+        result[at] = scaled(interp, op, (x, y), (of_x, of_y))
+    return Tensor(narrow(result, dtype_of(op.result)))
 
 
 @handles("pypto.mma")

@@ -106,7 +106,7 @@ class Destination:
         if not self.paths or self.paths[-1] != path:
             self.paths.append(path)
         mine = len(self.paths)
-        part = self.owners[box]
+        part = self.owners[(*box, ...)]  # a view at rank 0, too
         others = np.unique(part[(part != 0) & (part != mine)])
         for other in others:
             for theirs, ours in zip(self.paths[int(other) - 1], path, strict=False):

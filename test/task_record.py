@@ -84,7 +84,7 @@ class Box:
 
 
 def box_of_key(array: np.ndarray, key: Any, mode: AccessMode) -> Box:
-    """The box that `array[key]` is; indices and ranges only."""
+    """The box around `array[key]`: indices, ranges and arrays of indices only."""
     keys = key if isinstance(key, tuple) else (key,)
     ranges: list[Range] = []
     for axis, size in enumerate(array.shape):
@@ -93,6 +93,9 @@ def box_of_key(array: np.ndarray, key: Any, mode: AccessMode) -> Box:
             lo, hi, step = one.indices(size)
             assert step == 1
             ranges.append((lo, hi))
+        elif isinstance(one, np.ndarray):
+            found = (int(one.min()), int(one.max()) + 1) if one.size else (0, 0)
+            ranges.append(found)
         else:
             assert 0 <= one < size
             ranges.append((int(one), int(one) + 1))

@@ -34,9 +34,10 @@ from xdsl.traits import Pure
 from pyptoc.dialects.pypto import infer_composite as inference
 from pyptoc.dialects.pypto.base import PyptoOp
 from pyptoc.dialects.pypto.call import Call
-from pyptoc.dialects.pypto.properties import Int, Real, Type
+from pyptoc.dialects.pypto.properties import Int, IntOrIndex, Real, Type
 from pyptoc.dialects.pypto.structure import Structure, Structured, pointwise
 from pyptoc.dialects.pypto.syntax import Clause, Operands, Values
+from pyptoc.dialects.subscripts import Mixed
 
 SCALE_RULES = ("127/amax", "amax/127")
 """How `quantize` scales: q = rint(x * (127/amax)), or q = rint(x / (amax/127))."""
@@ -108,14 +109,30 @@ class MaskCausalOp(PyptoOp, Structured):
     name = "pypto.mask_causal"
 
     source = operand_def(TensorType)
-    offset = operand_def(IndexType)
+    offset = opt_operand_def(IndexType)
+    static_offset = opt_prop_def(IntegerAttr)
     result = result_def(TensorType)
-    SYNTAX = (Operands("source"), Clause("offset", Operands("offset", typed=False)))
+    SYNTAX = (
+        Operands("source"),
+        Clause("offset", IntOrIndex("static_offset", "offset")),
+    )
     traits = traits_def(Pure())
+
+    @property
+    def mixed_offset(self) -> Mixed:
+        """The offset of the diagonal, an integer where it is written as one."""
+        if self.offset is not None:
+            return self.offset
+        assert self.static_offset is not None
+        return self.static_offset.value.data
 
     @classmethod
     def infer(cls, call: Call) -> Sequence[Attribute]:
-        offset = call.type("offset")
+        offset: Attribute = IndexType()
+        if call.operands.get("offset"):
+            offset = call.type("offset")
+        elif "static_offset" not in call.properties:
+            call.error("PTO142", "mask_causal needs 'offset ...'")
         return [inference.mask_causal(call.site, call.type("source"), offset)]
 
     def structure(self) -> Structure:

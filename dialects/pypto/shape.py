@@ -10,8 +10,10 @@ from typing import cast
 from xdsl.dialects.builtin import (
     ArrayAttr,
     DenseArrayBase,
+    Float32Type,
     IndexType,
     IntegerAttr,
+    IntegerType,
     TensorType,
 )
 from xdsl.ir import (
@@ -21,8 +23,11 @@ from xdsl.ir import (
     TypedAttribute,
 )
 from xdsl.irdl import (
+    AttrSizedOperandSegments,
+    base,
     irdl_op_definition,
     operand_def,
+    opt_operand_def,
     opt_prop_def,
     prop_def,
     result_def,
@@ -32,7 +37,7 @@ from xdsl.irdl import (
 from xdsl.traits import MemoryAllocEffect, NoMemoryEffect, Pure
 
 from pyptoc.dialects.literals import Number, as_element
-from pyptoc.dialects.pypto import infer_shape
+from pyptoc.dialects.pypto import infer_elementwise, infer_shape
 from pyptoc.dialects.pypto.base import PyptoOp
 from pyptoc.dialects.pypto.brackets import (
     OffsetList,
@@ -53,7 +58,7 @@ from pyptoc.dialects.pypto.infer import (
 )
 from pyptoc.dialects.pypto.properties import Int, Ints
 from pyptoc.dialects.pypto.structure import Access, Structure, Structured, pointwise
-from pyptoc.dialects.pypto.syntax import Clause, Literal, Operands, Values
+from pyptoc.dialects.pypto.syntax import Clause, LiteralOrScalar, Operands, Values
 from pyptoc.dialects.pypto.view import ReinterpretOp, ViewOp
 from pyptoc.dialects.subscripts import (
     DYNAMIC,
@@ -61,6 +66,9 @@ from pyptoc.dialects.subscripts import (
     Offsets,
     Sizes,
 )
+
+SEGMENTS = AttrSizedOperandSegments(as_property=True)
+ScalarAttr = base(Float32Type) | base(IndexType) | base(IntegerType)
 
 
 @irdl_op_definition
@@ -247,24 +255,40 @@ class EmptyOp(CreatingOp):
 
 @irdl_op_definition
 class FullOp(CreatingOp, Structured):
-    """A tensor of one value: `full 0.0[%m, 4] : tensor<?x4xf32>`."""
+    """A tensor of one value: `full 0.0[%m, 4] : tensor<?x4xf32>`, or of a scalar's.
+
+    The scalar is an f32 for float elements, an i32 or an index for integers.
+    """
 
     name = "pypto.full"
 
+    scalar = opt_operand_def(ScalarAttr)
     sizes = var_operand_def(IndexType)
-    value = prop_def(Attribute)
+    value = opt_prop_def(Attribute)
     static_sizes = prop_def(DenseArrayBase)
     max = opt_prop_def(ArrayAttr)
     result = result_def(TensorType)
 
+    irdl_options = (SEGMENTS,)
     traits = traits_def(Pure())
-    SYNTAX = (Literal("value"), SizeList())
+    SYNTAX = (LiteralOrScalar("value", "scalar"), SizeList())
+
+    @property
+    def fill(self) -> Attribute | SSAValue:
+        """What every element is: a literal or a scalar."""
+        if self.scalar is not None:
+            return self.scalar
+        assert self.value is not None
+        return self.value
 
     @classmethod
     def infer(cls, call: Call) -> Sequence[Attribute]:
         types = CreatingOp.infer.__func__(cls, call)  # pyright: ignore
         result = cast(Tensor, types[0])
         element = result.element_type
+        if call.operands.get("scalar"):
+            infer_elementwise.want_scalars(call.site, call.types("scalar"), element)
+            return types
         _, value = call.written[0]
         if isinstance(value, Number):
             value = as_element(value, element, "full")

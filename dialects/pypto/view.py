@@ -51,7 +51,7 @@ class ViewOp(PyptoOp, Subscripted):
 
     A bare index drops its dimension. Offsets are at least 0 and offset + size is at
     most the dimension, else an error; size 0 is legal. `max = [..]` bounds the sizes of
-    the result where range analysis cannot.
+    the result where range analysis cannot; a size above it is a run-time error.
 
     `view %x[:, 512 +: 128] to bf16` reads the bytes of what is selected as elements of
     another type: 128 i8 are 64 bf16. Offset, size and `max` count elements of `%x`; the
@@ -141,7 +141,7 @@ class ReinterpretOp(PyptoOp):
 def view_dims(call: Call, field: str) -> list[Dim]:
     """The dimensions of what subscripts select, with their bounds.
 
-    A dynamic size is bounded by `max`, and inside task bodies by the source's bound.
+    Inside task bodies a dynamic size is bounded by the source's bound, or by `max`.
     """
     type = call.type(field)
     dropped = call.ints("dropped")
@@ -165,6 +165,8 @@ def view_dims(call: Call, field: str) -> list[Dim]:
             f"max has {count(len(most), 'bound')}, the result has rank {len(kept)}",
             at="max",
         )
+    if limits is None:
+        return kept
     return [
         dim if dim.is_static else unknown(bound)
         for dim, bound in zip(kept, most, strict=True)

@@ -23,6 +23,10 @@ func.func @memory(%g: memref<4xi64, "gm">, %n: index, %e: !npu.events) -> memref
   %v = npu.read %g[3]
   // CHECK-NEXT: %w = npu.read %g[%n] after(%e, %e overlaps) : memref<4xi64, "gm"> -> f32
   %w = npu.read %g[%n] after(%e, %e overlaps) : f32
+  // CHECK-NEXT: npu.print "g" %g : memref<4xi64, "gm">
+  npu.print "g" %g
+  // CHECK-NEXT: npu.print "g" %g after(%e, %e[0 : 4, *]) {tag = "p"} : memref<4xi64, "gm">
+  npu.print "g" %g after(%e, %e[0 : 4, *]) {tag = "p"}
   // CHECK-NEXT: %x = npu.read %b[0] after(%e[0 : 4, *]) {tag = "x"} : memref<4xf32, "gm"> -> f32
   %x = npu.read %b[0] after(%e[0 : 4, *]) {tag = "x"}
   // CHECK-NEXT: %none = npu.no_events

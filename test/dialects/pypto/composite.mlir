@@ -9,6 +9,8 @@ func.func @softmax(%s: tensor<?x512xf32>, %m: tensor<?x1xf32>, %l: tensor<?x1xf3
   %1, %2, %3, %4 = pypto.online_softmax %s state %m, %l
   // CHECK: pypto.mask_causal %s offset %r : tensor<?x512xf32> -> tensor<?x512xf32>
   %5 = pypto.mask_causal %s offset %r
+  // CHECK: pypto.mask_causal %s offset -3 : tensor<?x512xf32> -> tensor<?x512xf32>
+  %50 = pypto.mask_causal %s offset -3
   func.return
 }
 

@@ -194,6 +194,17 @@ func.func @mx_target(%x: tensor<4x64xf32>) {
   %0, %1 = pypto.quant_mx %x axis -1 to i8
   func.return
 }
+
+// -----
+
+func.func @generic_mask(%s: tensor<4x4xf32>) {
+  // CHECK: error[PTO142]: mask_causal needs 'offset ...'
+  %0 = "pypto.mask_causal"(%s) : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  func.return
+}
+
+// -----
+
 func.func @quantize_both(%x: tensor<?x64xf32>, %s: tensor<64xf32>) {
   // CHECK: error[PTO144]: quantize with both 'scale %s' and 'axis'
   // CHECK: rule: a scale is given (scale %s), or computed (axis, group) by one rule

@@ -20,7 +20,7 @@ func.func @view(%x: tensor<?x8x64xf32>, %i: index, %n: index) {
 func.func @bounds(%x: tensor<64x512xf32>, %t: tensor<?x512xf32, #npu.max<16, 512>>, %n: index) {
   // CHECK: pypto.view %x[0 +: %n, :] : tensor<64x512xf32> -> tensor<?x512xf32>
   %0 = pypto.view %x[0 +: %n, :]
-  // CHECK: pypto.view %x[0 +: %n, :] {max = [16, 512]} : tensor<64x512xf32> -> tensor<?x512xf32, #npu.max<16, 512>>
+  // CHECK: pypto.view %x[0 +: %n, :] {max = [16, 512]} : tensor<64x512xf32> -> tensor<?x512xf32>
   %1 = pypto.view %x[0 +: %n, :] {max = [16, 512]}
   // CHECK: pypto.view %t[0 +: %n, 0 +: 8] : tensor<?x512xf32, #npu.max<16, 512>> -> tensor<?x8xf32, #npu.max<16, 8>>
   %2 = pypto.view %t[0 +: %n, 0 +: 8]
@@ -57,6 +57,8 @@ func.func @made(%m: index) {
   %1 = pypto.empty[%m, %m] {max = [4, 131072]} : tensor<?x?xf32>
   // CHECK: pypto.full 0.0[%m, 4] : tensor<?x4xf32>
   %2 = pypto.full 0.0[%m, 4] : tensor<?x4xf32>
+  // CHECK: pypto.full %m[%m, 4] : index -> tensor<?x4xi8>
+  %20 = pypto.full %m[%m, 4] : tensor<?x4xi8>
   // CHECK: pypto.full -inf[4] : tensor<4xbf16>
   %3 = pypto.full -inf[4] : tensor<4xbf16>
   // The literal is rounded to the element type, once.

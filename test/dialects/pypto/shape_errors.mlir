@@ -225,7 +225,24 @@ func.func @full_of_integers() {
 
 func.func @generic_full() {
   // CHECK: :[[# @LINE + 1]]:3: error[PTO115]: a value of type f16 in tensor<4xf32>
-  %y = "pypto.full"() <{value = 0.0 : f16, static_sizes = array<i64: 4>}> : () -> tensor<4xf32>
+  %y = "pypto.full"() <{value = 0.0 : f16, static_sizes = array<i64: 4>, operandSegmentSizes = array<i32: 0, 0>}> : () -> tensor<4xf32>
+  func.return
+}
+
+// -----
+
+func.func @generic_full_of_nothing() {
+  // CHECK: :[[# @LINE + 1]]:3: error[PTO142]: full has one of value and scalar
+  %y = "pypto.full"() <{static_sizes = array<i64: 4>, operandSegmentSizes = array<i32: 0, 0>}> : () -> tensor<4xf32>
+  func.return
+}
+
+// -----
+
+func.func @full_of_a_scalar(%s: f32) {
+  // CHECK: :[[# @LINE + 2]]:19: error[PTO112]: a scalar of f32 beside i32 elements
+  // CHECK: rule: a scalar beside i32 elements is i32 or index
+  %y = pypto.full %s[4] : tensor<4xi32>
   func.return
 }
 

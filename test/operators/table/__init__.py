@@ -20,22 +20,36 @@ FAMILIES: dict[str, Family] = {
 }
 """Every family by name."""
 
+GATHERS = "operators/test_index_gathers.py"
+SCATTERS = "operators/test_index_scatters.py"
+SELECTIONS = "operators/test_index_selections.py"
+SCALARS = "operators/test_scalars_end_to_end.py"
+LOOKING = "operators/test_probe_and_print.py"
+
 COVERED_ELSEWHERE = {
     "cast": "operators/test_casts_end_to_end.py",
-    "gather": "operators/test_indexing_end_to_end.py",
-    "gather_rows": "operators/test_indexing_end_to_end.py",
-    "index_add": "operators/test_indexing_end_to_end.py",
-    "index_select": "operators/test_indexing_end_to_end.py",
-    "one_hot": "operators/test_indexing_end_to_end.py",
+    "gather": GATHERS,
+    "gather_mask": SELECTIONS,
+    "gather_rows": GATHERS,
+    "index_select": GATHERS,
+    "index_add": SCATTERS,
+    "index_put": SCATTERS,
+    "scatter": SCATTERS,
+    "scatter_rows": SCATTERS,
+    "argsort": SELECTIONS,
+    "one_hot": SELECTIONS,
+    "topk": SELECTIONS,
+    "bitwise_not": SCALARS,
+    "shift_left": SCALARS,
+    "shift_right": SCALARS,
     "reinterpret": "operators/test_reinterpret.py",
-    "scatter_rows": "operators/test_indexing_end_to_end.py",
-    "topk": "operators/test_indexing_end_to_end.py",
     "assert": "runtime/test_executor.py",
     "index": "runtime/test_executor.py",
-    "probe": "dialects/pypto/indexing.mlir",
+    "print": LOOKING,
+    "probe": LOOKING,
     "scalar": "runtime/test_executor.py",
 }
 """Ops that another test takes through the pipeline, with its file in `test`."""
 
-MADE_BY_PASSES = {"mma", "epilogue"}
+MADE_BY_PASSES = {"mma", "epilogue", "claim", "claims"}
 """Ops that no author writes: the products above reach them."""
