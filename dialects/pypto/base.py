@@ -80,7 +80,7 @@ from pyptoc.dialects.literals import located, parse_setting, print_settings
 from pyptoc.dialects.op_docs import sample
 from pyptoc.dialects.parse_errors import LexError, diagnose
 from pyptoc.dialects.parsing import LocParser, PoisonedError, has_error
-from pyptoc.dialects.pypto.attrs import CubeTileAttr, TilesAttr, VecTileAttr
+from pyptoc.dialects.pypto.attrs import TilesAttr, VecTileAttr
 from pyptoc.dialects.pypto.call import Call, merge_literals
 from pyptoc.dialects.pypto.infer import refine
 from pyptoc.dialects.pypto.properties import setting_usage
@@ -88,15 +88,8 @@ from pyptoc.dialects.pypto.syntax import Element
 from pyptoc.dialects.subscripts import count
 
 SEGMENTS = "operandSegmentSizes"
-DISCARDABLE: dict[str, tuple[type[Attribute], ...]] = {
-    "tag": (StringAttr,),
-    "tile": (CubeTileAttr, VecTileAttr, TilesAttr),
-}
+DISCARDABLE = ("tag", "tile")
 """Attributes every operation may carry; names with a dot are allowed as well."""
-_DISCARDABLE_RULES = {
-    "tag": 'a tag is a text: {tag = "projection"}',
-    "tile": "a tile is #pypto.vec<8, 512> or #pypto.cube<m = [..], k = [..], n = [..]>",
-}
 
 
 class PyptoOp(IRDLOperation, ABC):
@@ -107,6 +100,8 @@ class PyptoOp(IRDLOperation, ABC):
     """How the operation is written, for the documentation, where SYNTAX has it not."""
     EXTRA_ATTRIBUTES: ClassVar[tuple[str, ...]] = ()
     """Discardable attributes of this operation, beside `tag` and `tile`."""
+    TILES: ClassVar[tuple[type[Attribute], ...]] = (VecTileAttr,)
+    """What `tile = ..` may be on this operation."""
     HIDDEN: ClassVar[tuple[str, ...]] = ()
     """Properties that are neither syntax nor settings (storage of subscripts)."""
 
@@ -233,6 +228,8 @@ class PyptoOp(IRDLOperation, ABC):
     def verify_(self) -> None:
         call = self.call()
         assert call.given is not None
+        for key, value in self.attributes.items():
+            self._check_tile(call, key, value)
         self.checked_types(call, tuple(self.infer(call)), call.given)
 
     # -- parsing
@@ -311,15 +308,28 @@ class PyptoOp(IRDLOperation, ABC):
                 rule=f"it has {', '.join(known)}",
                 help=did_you_mean(key, known),
             )
-        kinds = DISCARDABLE.get(key, (value.__class__,))
-        if not isinstance(value, kinds):
+        if key == "tag" and not isinstance(value, StringAttr):
             error(
                 call.spans[key],
                 "PTO143",
                 f"{key} of {call.short_name} cannot be {value}",
-                rule=_DISCARDABLE_RULES[key],
+                rule='a tag is a text: {tag = "projection"}',
             )
+        cls._check_tile(call, key, value)
         call.attributes[key] = value
+
+    @classmethod
+    def _check_tile(cls, call: Call, key: str, value: Attribute) -> None:
+        """A tile of an operation is of the kind that its tasks have."""
+        kinds = {"tile": cls.TILES, "pypto.tiles": (TilesAttr,)}.get(key)
+        if kinds is not None and not isinstance(value, kinds):
+            shown = " or ".join(f"#{kind.name}<..>" for kind in kinds)
+            call.error(
+                "PTO143",
+                f"{key} of {call.short_name} cannot be {value}",
+                at=key,
+                rule=f"{key} of {call.short_name} is {shown}",
+            )
 
     @classmethod
     def parse_types(cls, call: Call, parser: LocParser) -> None:

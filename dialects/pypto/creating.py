@@ -9,13 +9,17 @@ from typing import cast
 from xdsl.dialects.builtin import (
     ArrayAttr,
     DenseArrayBase,
+    Float32Type,
     IndexType,
     IntegerType,
     TensorType,
 )
-from xdsl.ir import Attribute, TypedAttribute
+from xdsl.ir import Attribute, SSAValue, TypedAttribute
 from xdsl.irdl import (
+    AttrSizedOperandSegments,
+    base,
     irdl_op_definition,
+    opt_operand_def,
     opt_prop_def,
     prop_def,
     result_def,
@@ -25,6 +29,7 @@ from xdsl.irdl import (
 from xdsl.traits import MemoryAllocEffect, Pure
 
 from pyptoc.dialects.literals import Number, as_element
+from pyptoc.dialects.pypto import infer_elementwise
 from pyptoc.dialects.pypto.base import PyptoOp
 from pyptoc.dialects.pypto.brackets import (
     SizeList,
@@ -38,8 +43,10 @@ from pyptoc.dialects.pypto.call import Call
 from pyptoc.dialects.pypto.infer import Tensor, show, static, tensor, ui8, unknown
 from pyptoc.dialects.pypto.infer_elementwise import Domain
 from pyptoc.dialects.pypto.structure import Structure, Structured, pointwise
-from pyptoc.dialects.pypto.syntax import Literal
+from pyptoc.dialects.pypto.syntax import LiteralOrScalar
 from pyptoc.dialects.subscripts import DYNAMIC, Mixed, Sizes
+
+ScalarAttr = base(Float32Type) | base(IndexType) | base(IntegerType)
 
 
 class CreatingOp(PyptoOp, Sizes, ABC):
@@ -123,32 +130,46 @@ class EmptyOp(CreatingOp):
 
 @irdl_op_definition
 class FullOp(CreatingOp, Structured):
-    """A tensor of one value.
+    """A tensor of one value: a number, or that of a scalar.
 
     The type at the end is needed; the number is rounded once to its element type. An
-    integer type takes only whole numbers that it holds (PTO115). A negative size is an
-    error.
+    integer type takes only whole numbers that it holds (PTO115). The scalar is an f32
+    for float elements, an i32 or an index for integers. A negative size is an error.
 
     Example:
         %y = pypto.full 0.0[%m, 4] : tensor<?x4xf32>
+        %z = pypto.full %s[%m, 4] : tensor<?x4xf32>
     """
 
     name = "pypto.full"
 
+    scalar = opt_operand_def(ScalarAttr)
     sizes = var_operand_def(IndexType)
-    value = prop_def(Attribute)
+    value = opt_prop_def(Attribute)
     static_sizes = prop_def(DenseArrayBase)
     max = opt_prop_def(ArrayAttr)
     result = result_def(TensorType)
 
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = traits_def(Pure())
-    SYNTAX = (Literal("value"), SizeList())
+    SYNTAX = (LiteralOrScalar("value", "scalar"), SizeList())
+
+    @property
+    def fill(self) -> Attribute | SSAValue:
+        """What every element is: a literal or a scalar."""
+        if self.scalar is not None:
+            return self.scalar
+        assert self.value is not None
+        return self.value
 
     @classmethod
     def infer(cls, call: Call) -> Sequence[Attribute]:
         types = CreatingOp.infer.__func__(cls, call)  # pyright: ignore
         result = cast(Tensor, types[0])
         element = result.element_type
+        if call.operands.get("scalar"):
+            infer_elementwise.want_scalars(call.site, call.types("scalar"), element)
+            return types
         _, value = call.written[0]
         if isinstance(value, Number):
             value = as_element(value, element, "full")

@@ -16,9 +16,10 @@ from xdsl.dialects.builtin import (
     f64,
     i64,
 )
-from xdsl.ir import Attribute, TypeAttribute
+from xdsl.ir import Attribute, SSAValue, TypeAttribute
 from xdsl.irdl import AttrConstraint
 from xdsl.printer import Printer
+from xdsl.utils.mlir_lexer import MLIRTokenKind
 
 from pyptoc.dialects.diagnostics import did_you_mean, error
 from pyptoc.dialects.literals import (
@@ -215,3 +216,42 @@ def setting_usage(name: str, constraint: AttrConstraint) -> str:
         (text for text, value in _SETTINGS.items() if constraint.verifies(value)),
         " = <attribute>",
     )
+
+
+class IntOrIndex(Int):
+    """An integer kept in a property, or a value of type index: `offset %r`."""
+
+    def __init__(self, name: str, operand: str) -> None:
+        super().__init__(name)
+        self.operand = operand
+
+    def fields(self) -> tuple[str, ...]:
+        return (self.operand,)
+
+    def usage(self, names: Names) -> str:
+        return f"{super().usage(names)} | %{self.operand}"
+
+    def parse(self, call: Call, parser: LocParser) -> None:
+        if not parser.at(MLIRTokenKind.PERCENT_IDENT):
+            super().parse(call, parser)
+            return
+        value, call.spans[self.operand] = parser.parse_value()
+        call.operands[self.operand] = (value,)
+        call.written.append((self.operand, value))
+
+    def print(self, op: PyptoOp, printer: Printer) -> None:
+        value = getattr(op, self.operand)
+        if value is None:
+            super().print(op, printer)
+        else:
+            printer.print_string(" ")
+            printer.print_ssa_value(value)
+
+    def accept(self, call: Call, args: deque[Any], fields: Fields) -> None:
+        given = take(self.operand, args, fields)
+        if isinstance(given, int):
+            call.properties[self.name] = self.convert(given)
+            return
+        value = SSAValue.get(given)
+        call.operands[self.operand] = (value,)
+        call.written.append((self.operand, value))

@@ -247,6 +247,8 @@ class CumsumOp(PyptoOp, Structured):
     The axis stays. Floats add up in f32, each sum is rounded once. An integer sum that
     its type cannot hold is a run-time error (PTO403).
 
+    With `wraps` integers wrap.
+
     Example:
         %c = pypto.cumsum %x axis 0 : tensor<2xi64> -> tensor<2xi64>
     """
@@ -255,6 +257,7 @@ class CumsumOp(PyptoOp, Structured):
 
     source = operand_def(TensorType)
     axis = prop_def(IntegerAttr)
+    wraps = opt_prop_def(UnitAttr)
     result = result_def(TensorType)
     SYNTAX = (Operands("source"), Clause("axis", Int("axis")))
     traits = traits_def(Pure())

@@ -20,10 +20,12 @@ from xdsl.dialects.builtin import (
     UnknownLoc,
     f32,
     i1,
+    i32,
 )
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
+    EqAttrConstraint,
     base,
     irdl_op_definition,
     operand_def,
@@ -185,7 +187,8 @@ class ScalarOp(PyptoOp):
     """Float arithmetic on scalars: `scalar sqrt(1.0 - pow(%beta, %t)) : f32`.
 
     Operators are `+ - * /`, functions `pow sqrt exp log abs min max`; each rounds once
-    to f32, in the order written. NaN and inf come as in elementwise ops.
+    to f32, in the order written. An operand that is an index or an i32 is rounded to
+    f32 first. NaN and inf come as in elementwise ops.
 
     Example:
         %s = pypto.scalar sqrt(1.0 - pow(%beta, %t)) / 2.0 : f32
@@ -194,7 +197,9 @@ class ScalarOp(PyptoOp):
     name = "pypto.scalar"
     USAGE = "<float expression>"
 
-    inputs = var_operand_def(Float32Type)
+    inputs = var_operand_def(
+        base(Float32Type) | base(IndexType) | EqAttrConstraint(i32)
+    )
     expr = prop_def(ScalarExprAttr)
     result = result_def(Float32Type)
 
@@ -234,13 +239,14 @@ class ScalarOp(PyptoOp):
             value, span = parser.parse_value()
             if has_error(value):
                 raise PoisonedError
-            if value.type != f32:
+            if value.type not in (f32, INDEX, i32):
                 call.spans["operand"] = span
                 call.error(
                     "PTO110",
-                    f"scalar takes f32 operands, {span.text} is {value.type}",
+                    f"scalar takes f32, index or i32 operands, {span.text} is "
+                    f"{value.type}",
                     at="operand",
-                    rule="scalar expressions are over values of type f32",
+                    rule="scalar expressions are over values of type f32, index or i32",
                 )
             if value not in values:
                 values.append(value)

@@ -5,10 +5,8 @@ from __future__ import annotations
 from abc import ABC
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import cast
 
 from xdsl.dialects.builtin import (
-    ArrayAttr,
     DenseArrayBase,
     IndexType,
     IntegerAttr,
@@ -19,7 +17,6 @@ from xdsl.irdl import (
     AttrSizedOperandSegments,
     irdl_op_definition,
     operand_def,
-    opt_prop_def,
     prop_def,
     result_def,
     traits_def,
@@ -27,113 +24,33 @@ from xdsl.irdl import (
 )
 from xdsl.traits import MemoryAllocEffect, NoMemoryEffect, Pure
 
-from pyptoc.dialects.npu_attrs import MaxAttr
 from pyptoc.dialects.pypto import infer_shape
 from pyptoc.dialects.pypto.base import PyptoOp
 from pyptoc.dialects.pypto.brackets import (
     OffsetList,
     SizeList,
-    SubscriptList,
     check_bounds,
     mixed_offsets,
-    mixed_sizes,
-    most_sizes,
     shape_of,
     sizes_of,
 )
 from pyptoc.dialects.pypto.call import Call
 from pyptoc.dialects.pypto.creating import CREATING_OPS, ArangeOp, EmptyOp, FullOp
 from pyptoc.dialects.pypto.infer import (
-    Dim,
-    Tensor,
-    dims_of,
     show,
-    static,
-    tensor,
-    unknown,
 )
 from pyptoc.dialects.pypto.properties import Int, Ints
 from pyptoc.dialects.pypto.structure import Access, Structure, Structured, pointwise
 from pyptoc.dialects.pypto.syntax import Clause, Operands, Values
+from pyptoc.dialects.pypto.view import ReinterpretOp, ViewOp
 from pyptoc.dialects.subscripts import (
     DYNAMIC,
-    WHOLE,
     Mixed,
     Offsets,
     Sizes,
-    Subscripted,
 )
 
 SEGMENTS = AttrSizedOperandSegments(as_property=True)
-
-
-@irdl_op_definition
-class ViewOp(PyptoOp, Subscripted):
-    """A part of a tensor: `view %x[%i, :, %o +: %n]`.
-
-    One subscript for each dimension: a bare index drops its dimension, `:` takes all of
-    it, `offset +: size` a part. Offsets are at least 0 and offset + size is at most the
-    dimension, else it is an error: PTO132, or PTO402 at run time. Size 0 is legal.
-
-    A dynamic size makes a `?`; `max = [..]` bounds the sizes of the result where range
-    analysis cannot, and is checked. Nothing is copied.
-
-    Example:
-        %y = pypto.view %x[%i, :, %o +: %n]
-            : tensor<4x16x64xf32> -> tensor<16x?xf32>
-    """
-
-    name = "pypto.view"
-
-    source = operand_def(TensorType)
-    offsets = var_operand_def(IndexType)
-    sizes = var_operand_def(IndexType)
-    static_offsets = prop_def(DenseArrayBase)
-    static_sizes = prop_def(DenseArrayBase)
-    dropped = prop_def(DenseArrayBase)
-    max = opt_prop_def(ArrayAttr)
-    result = result_def(TensorType)
-
-    irdl_options = (SEGMENTS,)
-    traits = traits_def(NoMemoryEffect())
-    SYNTAX = (Operands("source"), SubscriptList())
-
-    @classmethod
-    def infer(cls, call: Call) -> Sequence[Attribute]:
-        type = call.tensor("source")
-        offsets, sizes = mixed_offsets(call), mixed_sizes(call)
-        check_bounds(call, "source", offsets, sizes)
-        return [tensor(type.element_type, view_dims(call, "source"))]
-
-
-def view_dims(call: Call, field: str) -> list[Dim]:
-    """The dimensions of what subscripts select, with their bounds.
-
-    A dynamic size is bounded by `max`, and inside task bodies by the source's bound.
-    """
-    type = call.type(field)
-    dropped = call.ints("dropped")
-    bounded = getattr(type, "encoding", None)
-    limits = bounded.sizes if isinstance(bounded, MaxAttr) else None
-    kept: list[Dim] = []
-    dims = _dims(type)
-    for axis, (dim, size) in enumerate(zip(dims, mixed_sizes(call), strict=True)):
-        if axis in dropped:
-            continue
-        if isinstance(size, int):
-            kept.append(dim if size == WHOLE else static(size))
-        else:
-            kept.append(unknown(limits[axis] if limits else None))
-    return [
-        dim if dim.is_static or bound is None else unknown(bound)
-        for dim, bound in zip(kept, most_sizes(call, len(kept)), strict=True)
-    ]
-
-
-def _dims(type: Attribute) -> Sequence[Dim]:
-    if isinstance(type, TensorType):
-        return dims_of(cast(Tensor, type))
-    return [unknown() if n == DYNAMIC else static(n) for n in shape_of(type)]
 
 
 @irdl_op_definition
@@ -408,6 +325,7 @@ def is_out(value: SSAValue, call: Call) -> bool:
 SHAPE_OPS = (
     *CREATING_OPS,
     ViewOp,
+    ReinterpretOp,
     ReshapeOp,
     TransposeOp,
     ExpandOp,
@@ -428,10 +346,10 @@ __all__ = [
     "ExpandOp",
     "FullOp",
     "IntoOp",
+    "ReinterpretOp",
     "ReshapeOp",
     "StoreOp",
     "TransposeOp",
     "ViewOp",
     "is_out",
-    "view_dims",
 ]

@@ -368,7 +368,7 @@ class TestOrder:
     @pytest.mark.parametrize(
         ("without", "expected"),
         [
-            ("infer-tiles", "2:3: error[PTO504]: 'pypto.matmul' has no tile yet"),
+            ("infer-tiles", "2:8: error[PTO504]: 'pypto.matmul' has no tile yet"),
             ("assemble-buffers", "error[PTO504]: these tasks are on tensors"),
         ],
     )
