@@ -105,7 +105,7 @@ def argument(op: ArgmaxOp | ArgminOp, shapes: Shapes) -> None:
     name = op.name.partition(".")[2]
     if not size.is_const or size.value == 0:
         is_some = Compare("<=", Expr.const(1), size)
-        step.build.require(is_some, f"{name} of {{0}} elements", (size,), "PTO403")
+        step.build.require(is_some, f"{name} of no elements", (), "PTO404")
     hit = step.eq(x, step.reduce(AmaxOp if name == "argmax" else AminOp, x, -1))
     if isinstance(element_of(x), AnyFloat):
         hit = step.emit(OrOp.make(hit, step.emit(NeOp.make(x, x))))

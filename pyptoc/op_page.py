@@ -137,8 +137,12 @@ def usage(kind: type[PyptoOp]) -> str:
 
 def _result_names(kind: type[PyptoOp]) -> list[str]:
     """What the first example calls the results, with `%`."""
-    text = op_doc(kind).examples[0].partition(f" = {kind.name}")
-    return re.findall(r"%\w+", text[0].splitlines()[-1]) if text[1] else []
+    return _results_in(kind, op_doc(kind).examples[0])
+
+
+def _results_in(kind: type[PyptoOp], example: str) -> list[str]:
+    found = re.search(rf"^(.*) = {re.escape(kind.name)}\b", example, re.M)
+    return re.findall(r"%\w+", found[1]) if found else []
 
 
 # -- operands and results -----------------------------------------------------
@@ -153,8 +157,9 @@ def operand_lines(kind: type[PyptoOp]) -> list[str]:
         lines[f"after `to`: {show_types(found.targets)}"] = None
     if RESULT in found.allowed:
         lines[f"result: tensor of {show_types(found.allowed[RESULT])}"] = None
-    elif len(found.accepted[0].results) == len(names := _result_names(kind)):
-        for index, name in enumerate(names):
+    elif len(found.accepted[0].results) == len(_result_names(kind)):
+        named = (_results_in(kind, example) for example in op_doc(kind).examples)
+        for index, name in enumerate(max(named, key=len)):
             lines[f"result `{name}`: {_result(kind, found, index)}"] = None
     return list(lines)
 
@@ -202,14 +207,17 @@ def _may_be_literal(kind: type[PyptoOp], index: int) -> bool:
 
 
 def _scalar_lines(kind: type[PyptoOp]) -> list[str]:
-    """Operands that are no tensors, those of one type together."""
-    found: dict[str, dict[str, None]] = {}
+    """Operands that are no tensors, those of the same types together."""
+    types: dict[str, dict[str, None]] = {}
     for op in parsed_examples(kind):
         for _, value in places(op):
             if as_tensor(value.type) is None:
                 name = f"`%{value.name_hint}`"
-                found.setdefault(str(value.type), {})[name] = None
-    return [f"{', '.join(names)}: {type}" for type, names in found.items()]
+                types.setdefault(name, {})[str(value.type)] = None
+    lines: dict[str, list[str]] = {}
+    for name, found in types.items():
+        lines.setdefault(" or ".join(found), []).append(name)
+    return [f"{', '.join(names)}: {text}" for text, names in lines.items()]
 
 
 def show_types(types: Sequence[Attribute]) -> str:
@@ -221,9 +229,14 @@ def show_types(types: Sequence[Attribute]) -> str:
 
 def _result(kind: type[PyptoOp], found: Elements, index: int) -> str:
     """The element type of a result, or what it follows from."""
-    given = [(each, each.results[index]) for each in found.accepted]
+    given = [
+        (each, each.results[index])
+        for each in found.accepted
+        if index < len(each.results)
+    ]
     types = tuple(dict.fromkeys(type for _, type in given))
-    if as_tensor(parsed_examples(kind)[0].results[index].type) is None:
+    shown = (op.results for op in parsed_examples(kind))
+    if as_tensor(max(shown, key=len)[index].type) is None:
         return " or ".join(map(str, types))
     if len(types) == 1:
         return f"tensor of {types[0]}"

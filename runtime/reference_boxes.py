@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -88,24 +88,32 @@ def view(interp: Interpreter, op: Any) -> Tensor:
     part = source.array[box].reshape(shape)
     marks = None if written is None else written[box].reshape(shape)
     if op.target is not None:
-        _check_bytes(interp, op, source.array, box[-1].start)
+        _check_view_bytes(interp, op, source.array, box[-1].start)
         return as_elements(part, marks, source, dtype_of(op.result))
     return source.like(part, marks)
 
 
-def _check_bytes(interp: Interpreter, op: Any, source: Array, offset: int) -> None:
+def _check_view_bytes(interp: Interpreter, op: Any, source: Array, offset: int) -> None:
     """A view to another type starts at one of its elements, as do all rows."""
-    size = dtype_of(op.result).itemsize
     extent = op.mixed_sizes[-1]
     lengths = {
         "offset": offset,
         "size": source.shape[-1] if extent is None else interp.integer(extent),
         "row": source.shape[-1] if source.ndim > 1 else 0,
     }
+    _check_bytes(interp, op, source, lengths)
+
+
+def _check_bytes(
+    interp: Interpreter, op: Any, source: Array, lengths: Mapping[str, int]
+) -> None:
+    """So many elements of the source are whole elements of the result."""
+    size = dtype_of(op.result).itemsize
     for what, length in lengths.items():
         if length * source.itemsize % size:
-            message = f"view of {hint(op.source)}: {what} of {length} elements of "
-            message += f"{source.itemsize} B is no multiple of {size} B"
+            name = f"{short_name(op)} of {hint(op.source)}"
+            message = f"{name}: {what} of {length} elements of {source.itemsize} B is "
+            message += f"no multiple of {size} B"
             rule = f"whole elements of {op.target}"
             interp.fail(op, "PTO402", message, rule=rule)
 
@@ -113,6 +121,7 @@ def _check_bytes(interp: Interpreter, op: Any, source: Array, offset: int) -> No
 @handles("pypto.reinterpret")
 def reinterpret(interp: Interpreter, op: Any) -> Tensor:
     source, dtype = interp.tensor(op.source, op), dtype_of(op.result)
+    _check_bytes(interp, op, source.array, {"size": source.array.shape[-1]})
     return as_elements(source.array, source.written, source, dtype)
 
 

@@ -1,4 +1,4 @@
-"""What ops that compute or index reject.
+"""What ops that compute reject.
 
 The columns are those of `test_rejected_programs.py`.
 """
@@ -6,10 +6,12 @@ The columns are those of `test_rejected_programs.py`.
 from __future__ import annotations
 
 X = "%x: tensor<4x8xf32>"
+WORDS = "%x: tensor<4xi8>"
 ROW = f"{X}, %g: tensor<8xf32>"
 BAD_ROW = f"{X}, %g: tensor<7xf32>"
-INDICES = f"{X}, %i: tensor<3xi32>"
 STATE = "%s: tensor<4x8xf32>, %m: tensor<4x1xf32>, %l: tensor<5x1xf32>"
+GOOD = "%a: tensor<4x64xbf16>, %b: tensor<64x8xbf16>"
+OUTPUT_SCALE = f"{GOOD}, %s: tensor<7xf32>"
 MM = "%a: tensor<4x64xbf16>, %b: tensor<32x8xbf16>"
 BATCH = "%a: tensor<3x4x8xbf16>, %b: tensor<2x8x4xbf16>"
 ACC = "%c: tensor<4x8xf32>, %a: tensor<4x64xbf16>, %b: tensor<64x7xbf16>"
@@ -19,13 +21,53 @@ SCALES_B = f"{MX}, %sa: tensor<4x1x2xf8E8M0FNU>, %sb: tensor<8x1x2xf8E8M0FNU>"
 GROUPS = "%a: tensor<4x8xbf16>, %b: tensor<3x8x2xbf16>, %g: tensor<2xi64>"
 
 COMPUTING: dict[str, list[tuple[str, str, str, str, str]]] = {
+    "add": [
+        (
+            X,
+            "add %x, 1.0 {checked}",
+            "PTO143",
+            "checked add of f32 elements",
+            "only a sum of integers can overflow",
+        ),
+        (ROW, "add %x, true", "PTO115", "true", "f32"),
+        (
+            f"{X}, %n: index",
+            "add %x, %n",
+            "PTO112",
+            "a scalar of index beside f32 elements",
+            "beside f32 elements is f32",
+        ),
+    ],
+    "shift_left": [
+        (WORDS, "shift_left %x, 8", "PTO115", "shift_left of 8 bits by 8", "0 to 7"),
+        (X, "shift_left %x, 1", "PTO111", "shift_left of f32 elements", "8 bits"),
+    ],
+    "shift_right": [
+        (WORDS, "shift_right %x, -1", "PTO115", "of 8 bits by -1", "0 to 7"),
+    ],
+    "bitwise_not": [
+        ("%x: tensor<4xi1>", "bitwise_not %x", "PTO111", "of i1 elements", "8 bits"),
+    ],
     "clip": [
         (BAD_ROW, "clip %x, %g, 1.0", "PTO113", "sizes 8 and 7 of dim", "static 1"),
         (X, "clip 1.0, 2.0, 3.0", "PTO116", "operand that is no literal", "beside it"),
     ],
     "where": [
         (X, "where %x, %x, 0.0", "PTO111", "where of f32 elements", "pypto.ne %x, 0"),
-        ("%c: tensor<4xi1>", "where %c, 1.0, 0.0", "PTO116", "no literal", "beside"),
+        (
+            "%c: tensor<4xi1>",
+            "where %c, 1.0, 0.0",
+            "PTO142",
+            "where of two literals needs a result type",
+            "write the type at the end",
+        ),
+        (
+            "%c: tensor<4xi1>, %s: f32",
+            "where %c, %s, %s",
+            "PTO142",
+            "where of two scalars needs a result type",
+            "write : tensor<4xf32> at the end",
+        ),
         (X, "where true, %x, %x", "PTO110", "operand 1 of where is no nu", "a tensor"),
         (
             "%c: tensor<3xi1>, %x: tensor<4xf32>",
@@ -86,7 +128,53 @@ COMPUTING: dict[str, list[tuple[str, str, str, str, str]]] = {
             "tensor<8xbf16>",
         ),
         (MM.replace("bf16", "i32"), "matmul %a, %b", "PTO111", "of i32", "f32 or i8"),
-        (MM, "matmul %a, %b to i8", "PTO117", "matmul to i8", "f32 or bf16 or f16"),
+        (GOOD, "matmul %a, %b to i8", "PTO117", "matmul to i8", "f32 or bf16 or f16"),
+        (
+            OUTPUT_SCALE,
+            "matmul %a, %b scale %s to i8",
+            "PTO122",
+            "7 output scales for 8 columns",
+            "one scale for each column, or one for all",
+        ),
+        (
+            OUTPUT_SCALE.replace("7xf32", "8xbf16"),
+            "matmul %a, %b scale %s to i8",
+            "PTO111",
+            "matmul of bf16 elements: %s",
+            "elements are f32",
+        ),
+        (
+            OUTPUT_SCALE.replace("7xf32", "4x1xf32"),
+            "matmul %a, %b scale %s to i8",
+            "PTO135",
+            "matmul takes rank 1, %s has rank 2",
+            "tensor<4x1xf32>",
+        ),
+        (
+            OUTPUT_SCALE.replace("7xf32", "8xf32"),
+            "matmul %a, %b scale %s to i32",
+            "PTO117",
+            "matmul to i32",
+            "is f32 or bf16 or f16 or i8",
+        ),
+    ],
+    "epilogue": [
+        (
+            f"{X}, %s: tensor<7xf32>",
+            "epilogue %x scale %s to i8",
+            "PTO122",
+            "7 output scales for 8 columns",
+            "one scale for each column, or one for all",
+        ),
+        (X, "epilogue %x to i8", "PTO117", "epilogue to i8", "f32 or bf16 or f16"),
+        ("%x: tensor<f32>", "epilogue %x to f16", "PTO135", "at least 1", "<f32>"),
+        (
+            "%x: tensor<4xbf16>",
+            "epilogue %x to f32",
+            "PTO111",
+            "epilogue of bf16 elements: %x",
+            "elements are f32 or i32",
+        ),
     ],
     "mma": [
         (
@@ -204,6 +292,7 @@ COMPUTING: dict[str, list[tuple[str, str, str, str, str]]] = {
             "offset of mask_causal is",
             "an index",
         ),
+        (X, "mask_causal %x offset 1.5", "PTO100", "expected", "mask_causal"),
     ],
     "rms_norm": [
         (BAD_ROW, "rms_norm %x, %g eps 1.0e-5", "PTO136", "%g is [7], the last", "[D]"),
@@ -247,6 +336,42 @@ COMPUTING: dict[str, list[tuple[str, str, str, str, str]]] = {
             "scale cannot be 'amax'",
             "127/amax, amax/127",
         ),
+        (
+            X,
+            'quantize %x to i8 {asymmetric, scale = "amax/127"}',
+            "PTO144",
+            "quantize with both 'asymmetric' and 'scale'",
+            "by one rule",
+        ),
+        (
+            ROW,
+            "quantize %x axis -1 scale %g to i8",
+            "PTO144",
+            "quantize with both 'scale %s' and 'axis'",
+            "a scale is given (scale %s), or computed (axis, group)",
+        ),
+        (
+            ROW,
+            "quantize %x zero_point %g to i8",
+            "PTO144",
+            "quantize with 'zero_point' needs 'scale ...'",
+            "write scale %s",
+        ),
+        (X, "quantize %x group 4 to i8", "PTO144", "needs 'axis ...'", "write axis -1"),
+        (
+            ROW,
+            "quantize %x scale %g zero_point %g to i8",
+            "PTO111",
+            "quantize of f32 elements: %g",
+            "an integer of at least 8 bits",
+        ),
+        (
+            BAD_ROW,
+            "quantize %x scale %g to i8",
+            "PTO113",
+            "%g of [7] does not broadcast to [4, 8]",
+            "only a static 1",
+        ),
     ],
     "dequantize": [
         (
@@ -257,6 +382,13 @@ COMPUTING: dict[str, list[tuple[str, str, str, str, str]]] = {
             "only a static 1",
         ),
         (ROW, "dequantize %x scales %g to f32", "PTO111", "of f32 elem", "8 bits"),
+        (
+            ROW.replace("4x8xf32", "4x8xi8"),
+            "dequantize %x scales %g zero_point %g to f32",
+            "PTO111",
+            "dequantize of f32 elements: %g",
+            "an integer of at least 8 bits",
+        ),
     ],
     "quant_mx": [
         (
@@ -267,92 +399,5 @@ COMPUTING: dict[str, list[tuple[str, str, str, str, str]]] = {
             "the last or the one before",
         ),
         (X, "quant_mx %x axis -1 to i8", "PTO117", "quant_mx to i8", "or f8E5M2"),
-    ],
-    "topk": [
-        (X, "topk %x k 9 axis -1", "PTO138", "topk of 9 among 8", "pad_index = -1"),
-        (X, "topk %x k -1 axis -1", "PTO138", "topk of -1 among 8", "k is at least 0"),
-        (
-            f"{X}, %n: tensor<3xi32>",
-            "topk %x k 2 axis -1 lengths %n",
-            "PTO113",
-            "%n of [3] does not broadcast to [4]",
-            "align",
-        ),
-    ],
-    "gather_rows": [
-        (
-            INDICES,
-            "gather_rows %x at %i through %i page 0",
-            "PTO138",
-            "pages of 0 rows",
-            "at least 1",
-        ),
-        (X, "gather_rows %x at %x", "PTO111", "of f32 elements: %x", "i32 or i64"),
-    ],
-    "scatter_rows": [
-        (
-            INDICES,
-            "scatter_rows %x into %x at %i",
-            "PTO138",
-            "rows of [4, 8] into [4, 8]: wanted [3, 8]",
-            "a row for each index",
-        ),
-        (
-            INDICES,
-            "scatter_rows %x into %x at %i {rows = [1]}",
-            "PTO138",
-            "rows = [1] are not the leading dimensions of %x",
-            "in order",
-        ),
-        (
-            INDICES,
-            "scatter_rows %x into %x at %i {rows = [0.5]}",
-            "PTO143",
-            "rows of scatter_rows cannot be",
-            "a list of integers",
-        ),
-    ],
-    "gather": [
-        (
-            f"{X}, %i: tensor<3x2xi32>",
-            "gather %x, %i axis -1",
-            "PTO138",
-            "gather along axis 1: dimension 0 is 4 and 3",
-            "but along the axis",
-        ),
-        (INDICES, "gather %x, %i axis 0", "PTO135", "rank 2, %i has rank 1", "<3xi32>"),
-    ],
-    "index_select": [
-        (
-            f"{X}, %i: tensor<3x2xi32>",
-            "index_select %x at %i axis 0",
-            "PTO135",
-            "takes rank 1, %i has rank 2",
-            "tensor<3x2xi32>",
-        ),
-        (INDICES, "index_select %x at %i axis 2", "PTO135", "axis 2 of", "-2 to 1"),
-    ],
-    "index_add": [
-        (
-            INDICES,
-            "index_add %x into %x at %i axis 0",
-            "PTO138",
-            "index_add of [4, 8] into [4, 8]: wanted [3, 8]",
-            "one slice for each index",
-        ),
-    ],
-    "one_hot": [
-        (INDICES, "one_hot %i -3", "PTO138", "one_hot of -3 columns", "at least 0"),
-        (X, "one_hot %x 8", "PTO111", "one_hot of f32 elements", "i32 or i64"),
-    ],
-    "probe": [
-        (
-            "%n: index",
-            'probe %n "a"',
-            "PTO110",
-            "probe takes a tensor, %n is",
-            "scalars",
-        ),
-        (X, "probe %x", "PTO100", "a text in quotes is expected", 'pypto.probe %x "'),
     ],
 }

@@ -8,6 +8,8 @@ from __future__ import annotations
 X = "%x: tensor<4x8xf32>"
 ROW = f"{X}, %g: tensor<8xf32>"
 ABSENT = "%x: tensor<4x8xf32>, %n: index"
+BYTES = "%x: tensor<4x8xi8>"
+CLAIMS = "%c: !pypto.claims"
 LOOP = "%n: index, %x: tensor<4xf32>"
 
 SHAPES: dict[str, list[tuple[str, str, str, str, str]]] = {
@@ -36,6 +38,85 @@ SHAPES: dict[str, list[tuple[str, str, str, str, str]]] = {
             "PTO133",
             "bound -4 is negative",
             "at least 0",
+        ),
+        (
+            BYTES,
+            "view %x[:, 0] to bf16",
+            "PTO131",
+            "view to bf16 drops the last dimension",
+            "offset +: size keeps it",
+        ),
+        (
+            BYTES,
+            "view %x[:, 3 +: 4] to bf16",
+            "PTO134",
+            "view to bf16 starts at byte 3, which is no multiple of 2",
+            "element 3 of 1 B",
+        ),
+        (
+            BYTES,
+            "view %x[:, 0 +: 3] to bf16",
+            "PTO134",
+            "the last dimension of %x has 3 elements of 1 B: 3 B are no multiple of",
+            "whole elements of bf16 in each row",
+        ),
+    ],
+    "reinterpret": [
+        (
+            "%x: tensor<4x3xi8>",
+            "reinterpret %x to bf16",
+            "PTO134",
+            "a row of %x has 3 elements of 1 B: 3 B are no multiple of the 2 B of bf16",
+            "whole elements of bf16 in each row",
+        ),
+        (BYTES, "reinterpret %x to i1", "PTO111", "of i8 elements to i1", "cast %x"),
+        (
+            "%x: tensor<4xi1>",
+            "reinterpret %x to i8",
+            "PTO111",
+            "reinterpret of i1 elements to i8",
+            "only types of whole bytes",
+        ),
+        (
+            "%x: tensor<f32>",
+            "reinterpret %x to i8",
+            "PTO131",
+            "reinterpret to i8 of a tensor without dimensions",
+            "the bytes of the last dimension",
+        ),
+        (BYTES, "reinterpret %x", "PTO142", "reinterpret needs 'to ...'", "write to"),
+    ],
+    "claims": [
+        (
+            "%m: index",
+            "claims[%m]",
+            "PTO100",
+            "a text in quotes is exp",
+            "pypto.claims",
+        ),
+        ("", 'claims "o"[-4]', "PTO133", "-4 is not a size", "at least 0"),
+    ],
+    "claim": [
+        (
+            f"{CLAIMS}, %i: index",
+            "claim %c at %i from[0, 0] size[1]",
+            "PTO131",
+            "a box of 2 offsets and 1 size",
+            "one offset and one size for each dimension",
+        ),
+        (
+            "%c: index",
+            "claim %c at %c from[0] size[1]",
+            "PTO110",
+            "claim takes claims, %c is index",
+            "pypto.claims",
+        ),
+        (
+            CLAIMS,
+            "claim %c at %c from[0] size[1]",
+            "PTO134",
+            "%c is !pypto.claims, not index",
+            "an iteration is a value of type index",
         ),
     ],
     "reshape": [
@@ -95,7 +176,28 @@ SHAPES: dict[str, list[tuple[str, str, str, str, str]]] = {
         ("", "full 1.5[4] : tensor<4xi32>", "PTO115", "1.5 in full of i32", "integer"),
         ("", "full 300[4] : tensor<4xi8>", "PTO115", "300 does not fit in i8", "127"),
         ("", "full 1.0[4] : tensor<4x1xf32>", "PTO140", "[4] is not", "<4xf32>"),
-        (X, "full %x[4] : tensor<4xf32>", "PTO100", "a number is expected", "full 0.0"),
+        (
+            X,
+            "full %x[4] : tensor<4xf32>",
+            "PTO110",
+            "full takes a number or a scalar, %x is tensor<4x8xf32>",
+            "pypto.expand repeats",
+        ),
+        (
+            "%n: index",
+            "full %n[4] : index -> tensor<4xf32>",
+            "PTO112",
+            "a scalar of index beside f32 elements",
+            "beside f32 elements is f32",
+        ),
+        (
+            "%n: index",
+            "full %n[4] : index -> tensor<4xf8E5M2>",
+            "PTO112",
+            "a scalar of index beside f8E5M2 elements",
+            "f8E5M2 elements are made by a cast",
+        ),
+        (X, "full [4] : tensor<4xf32>", "PTO100", "a number is expected", "full 0.0"),
     ],
     "arange": [
         ("", "arange[129] : tensor<129xi8>", "PTO115", "0 to 128 do not", "most 127"),
@@ -145,7 +247,7 @@ SHAPES: dict[str, list[tuple[str, str, str, str, str]]] = {
         ("%n: index", "index %n : i32", "PTO140", "is index, not i32", "written type"),
     ],
     "scalar": [
-        ("%n: index", "scalar %n + 1.0 : f32", "PTO110", "%n is index", "f32"),
+        (X, "scalar %x + 1.0 : f32", "PTO110", "%x is tensor<4x8xf32>", "f32"),
         ("%s: f32", "scalar sqrt(%s, %s)", "PTO145", "1 argument, not 2", "sqrt"),
         ("%s: f32", "scalar sqt(%s)", "PTO145", "no function sqt", "sqrt?"),
         ("%s: f32", "scalar %s : f16", "PTO140", "is f32, not f16", "written type"),

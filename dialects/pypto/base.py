@@ -98,8 +98,6 @@ class PyptoOp(IRDLOperation, ABC):
     SYNTAX: ClassVar[tuple[Element, ...]] = ()
     USAGE: ClassVar[str] = ""
     """How the operation is written, for the documentation, where SYNTAX has it not."""
-    EXTRA_ATTRIBUTES: ClassVar[tuple[str, ...]] = ()
-    """Discardable attributes of this operation, beside `tag` and `tile`."""
     TILES: ClassVar[tuple[type[Attribute], ...]] = (VecTileAttr,)
     """What `tile = ..` may be on this operation."""
     HIDDEN: ClassVar[tuple[str, ...]] = ()
@@ -155,7 +153,7 @@ class PyptoOp(IRDLOperation, ABC):
         target = call.attributes
         if key in cls.get_irdl_definition().properties:
             target = call.properties
-        elif key not in DISCARDABLE and key not in cls.EXTRA_ATTRIBUTES:
+        elif key not in DISCARDABLE:
             raise TypeError(f"{cls.name}.make has no field {key}")
         if value is True:
             target[key] = UnitAttr()
@@ -299,7 +297,7 @@ class PyptoOp(IRDLOperation, ABC):
                 )
             call.properties[key] = value
             return
-        known = (*settings, *DISCARDABLE, *cls.EXTRA_ATTRIBUTES)
+        known = (*settings, *DISCARDABLE)
         if key not in known and "." not in key:
             error(
                 span,

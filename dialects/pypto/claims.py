@@ -5,6 +5,7 @@
     %c = pypto.claims "o"[%m, 64] : !pypto.claims
     scf.for %i = .. {
       pypto.claim %c at %i from[%r, 0] size[%n, 64]
+    }
 """
 
 from __future__ import annotations
@@ -47,7 +48,14 @@ class ClaimsType(ParametrizedAttribute, TypeAttribute):
 
 @irdl_op_definition
 class ClaimsOp(PyptoOp, Sizes):
-    """Nobody has stored anything yet into a destination of these sizes."""
+    """The start of a check that no two iterations store to one element; made by passes.
+
+    It stands before a forall, and nobody has stored anything yet into the destination,
+    which has these sizes; the text is its name in messages.
+
+    Example:
+        %c = pypto.claims "o"[%m, 64] : !pypto.claims
+    """
 
     name = "pypto.claims"
 
@@ -66,7 +74,17 @@ class ClaimsOp(PyptoOp, Sizes):
 
 @irdl_op_definition
 class ClaimOp(PyptoOp, Offsets, Sizes):
-    """Iteration `%i` stores a box; an element of another iteration is an error."""
+    """Says that an iteration stores the elements of a box; made by passes.
+
+    An element that another iteration has claimed is a run-time error (PTO406).
+
+    Example:
+        func.func @f(%n: index, %i: index) {
+          %c = pypto.claims "o"[%n, 64] : !pypto.claims
+          pypto.claim %c at %i from[%i, 0] size[1, 64]
+          func.return
+        }
+    """
 
     name = "pypto.claim"
 
@@ -88,12 +106,28 @@ class ClaimOp(PyptoOp, Offsets, Sizes):
 
     @classmethod
     def infer(cls, call: Call) -> Sequence[Attribute]:
+        claims, iteration = call.type("claims"), call.type("iteration")
+        if not isinstance(claims, ClaimsType):
+            call.error(
+                "PTO110",
+                f"claim takes claims, {call.name_of('claims')} is {claims}",
+                at="claims",
+                rule="the first operand is a result of pypto.claims",
+            )
+        if not isinstance(iteration, IndexType):
+            call.error(
+                "PTO134",
+                f"{call.name_of('iteration')} is {iteration}, not index",
+                at="iteration",
+                rule="an iteration is a value of type index",
+            )
         offsets, sizes = mixed_offsets(call), mixed_sizes(call)
         if len(offsets) != len(sizes):
             call.error(
                 "PTO131",
                 f"a box of {count(len(offsets), 'offset')} and "
                 f"{count(len(sizes), 'size')}",
+                rule="one offset and one size for each dimension",
             )
         return []
 

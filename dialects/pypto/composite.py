@@ -33,6 +33,7 @@ from xdsl.irdl import (
 from xdsl.traits import Pure
 
 from pyptoc.dialects.literals import format_float
+from pyptoc.dialects.op_docs import clause_sample
 from pyptoc.dialects.pypto import infer_composite as inference
 from pyptoc.dialects.pypto.base import PyptoOp
 from pyptoc.dialects.pypto.call import Call
@@ -115,6 +116,7 @@ class MaskCausalOp(PyptoOp, Structured):
 
     Example:
         %m = pypto.mask_causal %s offset %r : tensor<?x512xf32> -> tensor<?x512xf32>
+        %m = pypto.mask_causal %s offset 0 : tensor<?x512xf32> -> tensor<?x512xf32>
     """
 
     name = "pypto.mask_causal"
@@ -326,6 +328,10 @@ class QuantizeOp(PyptoOp):
             : tensor<?x3584xf32> -> (tensor<?x3584xi8>, tensor<?x1xf32>)
         %q, %d = pypto.quantize %x axis -1 group 128 to i8
             : tensor<?x3584xf32> -> (tensor<?x3584xi8>, tensor<?x28xf32>)
+        %q, %d, %z = pypto.quantize %x to i8 {asymmetric}
+            : tensor<?x64xf32> -> (tensor<?x64xi8>, tensor<1x1xf32>, tensor<1x1xi32>)
+        %q = pypto.quantize %x scale %s zero_point %z to i8
+            : tensor<?x64xf32>, tensor<?x1xf32>, tensor<?x1xi32> -> tensor<?x64xi8>
     """
 
     name = "pypto.quantize"
@@ -398,6 +404,8 @@ class QuantizeOp(PyptoOp):
                     "PTO144",
                     f"quantize with '{one}' needs '{shown} ...'",
                     at=one,
+                    rule="groups are of an axis, a zero point is beside a scale",
+                    help=f"write {clause_sample(cls, shown)}",
                 )
 
 
@@ -405,13 +413,14 @@ class QuantizeOp(PyptoOp):
 class DequantizeOp(PyptoOp):
     """f32(x) * s1 * s2, in this order, rounded once at the end.
 
-    One scale or more; each broadcasts against x and does not enlarge it.
-
-    `zero_point %z` comes first: (f32(x) - f32(z)) * s1 * s2.
+    One scale or more; each broadcasts against x and does not enlarge it, and so does
+    the zero point: `zero_point %z` comes first, (f32(x) - f32(z)) * s1 * s2.
 
     Example:
         %y = pypto.dequantize %x scales %s1, %s2 to bf16
             : tensor<?x64xi32>, tensor<?x1xf32>, tensor<64xf32> -> tensor<?x64xbf16>
+        %y = pypto.dequantize %x scales %s1 zero_point %z to f32
+            : tensor<?x64xi8>, tensor<?x1xf32>, tensor<?x1xi32> -> tensor<?x64xf32>
     """
 
     name = "pypto.dequantize"

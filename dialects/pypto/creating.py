@@ -134,11 +134,15 @@ class FullOp(CreatingOp, Structured):
 
     The type at the end is needed; the number is rounded once to its element type. An
     integer type takes only whole numbers that it holds (PTO115). The scalar is an f32
-    for float elements, an i32 or an index for integers. A negative size is an error.
+    for float elements, an i32 or an index for integers, which they must hold (PTO403),
+    an i1 for i1; f8 elements take none. A negative size is an error.
 
     Example:
         %y = pypto.full 0.0[%m, 4] : tensor<?x4xf32>
-        %z = pypto.full %s[%m, 4] : tensor<?x4xf32>
+        %y = pypto.full %s[%m, 4] : f32 -> tensor<?x4xf32>
+        %y = pypto.full %s[%m, 4] : index -> tensor<?x4xi64>
+        %y = pypto.full %s[%m, 4] : i32 -> tensor<?x4xi32>
+        %y = pypto.full %s[%m, 4] : i1 -> tensor<?x4xi1>
     """
 
     name = "pypto.full"
@@ -168,6 +172,7 @@ class FullOp(CreatingOp, Structured):
         result = cast(Tensor, types[0])
         element = result.element_type
         if call.operands.get("scalar"):
+            cls._check_scalar(call)
             infer_elementwise.want_scalars(call.site, call.types("scalar"), element)
             return types
         _, value = call.written[0]
@@ -178,6 +183,18 @@ class FullOp(CreatingOp, Structured):
         if type != element:
             call.error("PTO115", f"a value of type {type} in {show(result)}")
         return types
+
+    @classmethod
+    def _check_scalar(cls, call: Call) -> None:
+        type = call.type("scalar")
+        if isinstance(type, TensorType):
+            call.error(
+                "PTO110",
+                f"full takes a number or a scalar, {call.name_of('scalar')} is "
+                f"{show(type)}",
+                at="scalar",
+                help="pypto.expand repeats the elements of a tensor",
+            )
 
     def structure(self) -> Structure:
         """One point for each element."""

@@ -102,10 +102,14 @@ def _names_of(function: Operation) -> set[str]:
 class PrintOp(PyptoOp):
     """Shows a tensor or a scalar on the terminal (stderr), each time it is reached.
 
-    Of a tensor with many elements it shows the first and the last.
+    Of a tensor with more than 64 elements it shows the first three and the last three
+    along each dimension, in f32 if they are floats. The text is the name shown. It
+    changes no value.
 
     Example:
         pypto.print "scores" %x : tensor<?x64xf32>
+        pypto.print "scale" %s : f32
+        pypto.print "count" %n : index
     """
 
     name = "pypto.print"
@@ -114,6 +118,20 @@ class PrintOp(PyptoOp):
     source = operand_def(SHOWN)
     SYNTAX = (Text("label"), Operands("source"))
     traits = traits_def(MemoryWriteEffect())
+
+    @classmethod
+    def infer(cls, call: Call) -> Sequence[Attribute]:
+        type = call.type("source")
+        if isinstance(type, TensorType):
+            call.tensor("source")
+        elif not isinstance(type, IndexType | IntegerType | Float32Type):
+            call.error(
+                "PTO110",
+                f"print takes a tensor or a scalar, {call.name_of('source')} is {type}",
+                at="source",
+                rule="a scalar is f32, index or an integer",
+            )
+        return []
 
 
 DEBUG_OPS = (ProbeOp, PrintOp)

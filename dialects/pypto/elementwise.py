@@ -294,9 +294,14 @@ class ShiftOp(BinaryOp, ABC):
 
 @irdl_op_definition
 class ShiftLeftOp(ShiftOp):
-    """x * 2^y without the bits that leave on the left; 0 for y outside the width.
+    """x * 2^y without the bits that leave on the left.
+
+    The result is 0 where y is negative or at least the width. A literal y is 0 to
+    width - 1 (PTO115).
 
     Example:
+        %z = pypto.shift_left %x, %n
+            : tensor<?x64xi32>, tensor<64xi32> -> tensor<?x64xi32>
         %z = pypto.shift_left %x, 3 : tensor<?x64xi32> -> tensor<?x64xi32>
     """
 
@@ -305,9 +310,11 @@ class ShiftLeftOp(ShiftOp):
 
 @irdl_op_definition
 class ShiftRightOp(ShiftOp):
-    """x / 2^y rounded down; for y outside the width 0, or -1 where x is negative.
+    """x / 2^y rounded toward minus infinity.
 
-    Signed integers keep their sign (an arithmetic shift), unsigned take zeros in.
+    Signed integers keep their sign (an arithmetic shift), unsigned take zeros in. Where
+    y is negative or at least the width, the result is 0, or -1 of a negative x. A
+    literal y is 0 to width - 1 (PTO115).
 
     Example:
         %z = pypto.shift_right %x, %n

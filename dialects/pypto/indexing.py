@@ -269,7 +269,8 @@ class ScatterOp(PyptoOp):
 
     src and idx have one shape, which is the destination's but for the axis. The last of
     equal indices wins; `add` adds onto what is there, in index order (f16 and bf16 in
-    f32, rounded once).
+    f32, rounded once; integers wrap). What has no index keeps its value. An index
+    outside of the axis is a run-time error (PTO408).
 
     Example:
         %y = pypto.scatter %x into %y0 at %idx axis -1 {add}
@@ -303,8 +304,10 @@ class ScatterOp(PyptoOp):
 class IndexPutOp(PyptoOp):
     """dst[i0[n], i1[n], ..] = values[n]: an index for each leading dimension.
 
+    A value is what the dimensions without indices hold: an element if all have them.
     The last of equal places wins; `accumulate` adds onto what is there, in index order
-    (f16 and bf16 in f32, rounded once).
+    (f16 and bf16 in f32, rounded once; integers wrap). What has no index keeps its
+    value. An index outside of its dimension is a run-time error (PTO408).
 
     Example:
         %y = pypto.index_put %v into %y0 at %i, %j
@@ -337,7 +340,8 @@ class IndexPutOp(PyptoOp):
 class ArgsortOp(PyptoOp):
     """The i32 indices that sort an axis, ascending or `descending`; stable.
 
-    NaN is the least element.
+    NaN is the least element: first, or last with `descending`. Equal elements, as -0.0
+    and 0.0 are, keep their order in both directions.
 
     Example:
         %i = pypto.argsort %x axis -1 {descending}
@@ -375,7 +379,8 @@ class GatherMaskOp(PyptoOp):
     """The elements of the last axis that a repeated bit pattern selects.
 
     Its bits are read from the right: P0101 takes elements 0, 2, .. , P1010 takes
-    1, 3, .. , P0001 takes 0, 4, .. and so on to P1000; P1111 takes all.
+    1, 3, .. , P0001 takes 0, 4, .. and so on to P1000; P1111 takes all. The last group
+    may be cut short: P1000 of 7 elements takes 1. Bits are copied.
 
     Example:
         %y = pypto.gather_mask %x pattern P1010 : tensor<?x9xf32> -> tensor<?x4xf32>

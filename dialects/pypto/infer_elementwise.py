@@ -130,12 +130,17 @@ def tensor_args(
 def want_scalars(
     site: Site, args: Sequence[Attribute | None], element: Attribute
 ) -> None:
-    """Check the SSA scalars: f32 beside floats, i32 or index beside integers."""
-    want, allowed = "i32 or index", (i32, IndexType())
-    if is_compute_float(element):
-        want, allowed = "f32", (f32,)
+    """Check the SSA scalars: f32 beside floats, i32 or index beside integers, i1."""
+    allowed: tuple[Attribute, ...] = ()
+    if is_integer(element):
+        allowed = i32, IndexType()
+    elif is_compute_float(element):
+        allowed = (f32,)
     elif element == i1:
-        want, allowed = "i1", (i1,)
+        allowed = (i1,)
+    rule = f"a scalar beside {element} elements is {' or '.join(map(str, allowed))}"
+    if not allowed:
+        rule = f"{element} elements are made by a cast, not of scalars"
     for position, arg in enumerate(args):
         if arg is None or isinstance(arg, TensorType):
             continue
@@ -145,7 +150,7 @@ def want_scalars(
                 f"a scalar of {arg} beside {element} elements",
                 operand=position,
                 label=f"{site.operand(position)} is {arg}",
-                rule=f"a scalar beside {element} elements is {want}",
+                rule=rule,
             )
 
 

@@ -221,6 +221,7 @@ def scatter(
                 "PTO138",
                 f"scatter along axis {axis}: dimension {dim} is {a} and {b}",
                 operand=2,
+                rule="destination and indices have equal sizes, but along the axis",
             )
     rule = "an element for each index, the other dimensions as in the destination"
     _want_dims(site, "scatter", data, dest, want, rule)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import StringAttr, TensorType, UnitAttr
+from xdsl.dialects.builtin import StringAttr, TensorType, UnitAttr, f32, i32
 from xdsl.ir import Attribute, TypeAttribute
 from xdsl.irdl import (
     AttrSizedOperandSegments,
@@ -28,6 +28,7 @@ from pyptoc.dialects.pypto.attrs import CubeTileAttr
 from pyptoc.dialects.pypto.base import PyptoOp
 from pyptoc.dialects.pypto.brackets import shape_of
 from pyptoc.dialects.pypto.call import Call
+from pyptoc.dialects.pypto.infer import want_element, want_rank
 from pyptoc.dialects.pypto.properties import Text, Type
 from pyptoc.dialects.pypto.structure import (
     WHOLE,
@@ -74,6 +75,8 @@ class MatmulOp(ProductOp, Structured):
     Example:
         %s = pypto.matmul %q, %k to bf16 {b_trans}
             : tensor<?x64x128xbf16>, tensor<?x128xbf16> -> tensor<?x64x?xbf16>
+        %y = pypto.matmul %a, %b scale %s to i8 {relu}
+            : tensor<?x64xi8>, tensor<64x32xi8>, tensor<32xf32> -> tensor<?x32xi8>
     """
 
     name = "pypto.matmul"
@@ -117,11 +120,13 @@ class MatmulOp(ProductOp, Structured):
 class EpilogueOp(PyptoOp):
     """What is done to an accumulator while it is stored; made by passes.
 
-    f32(acc) * s10, then max(0, .) with `relu`, rounded once: see `pypto.matmul`.
+    f32(acc) * s10, then max(0, .) with `relu`, rounded once: see `pypto.matmul`. The
+    accumulator is f32 or i32; i8 needs a scale. One scale, or one for each column.
 
     Example:
         %y = pypto.epilogue %c scale %s to i8 {relu}
             : tensor<16x32xi32>, tensor<32xf32> -> tensor<16x32xi8>
+        %y = pypto.epilogue %c to bf16 {relu} : tensor<16x32xf32> -> tensor<16x32xbf16>
     """
 
     name = "pypto.epilogue"
@@ -141,7 +146,10 @@ class EpilogueOp(PyptoOp):
     @classmethod
     def infer(cls, call: Call) -> Sequence[Attribute]:
         acc, target = call.tensor("acc"), call.properties["target"]
-        return [inference.epilogue(call.site, acc, target, 1, *call.types("scale"))]
+        site, is_accumulator = call.site, acc.element_type in (f32, i32)
+        want_element(site, acc, 0, is_accumulator, "f32 or i32")
+        want_rank(site, acc, 0, 1, least=True)
+        return [inference.epilogue(site, acc, target, 1, *call.types("scale"))]
 
 
 @irdl_op_definition

@@ -32,7 +32,7 @@ from pyptoc.dialects.literals import (
 )
 from pyptoc.dialects.parsing import LocParser
 from pyptoc.dialects.pypto.call import Call
-from pyptoc.dialects.pypto.syntax import Element, Fields, Names, take
+from pyptoc.dialects.pypto.syntax import Element, Fields, Names, operand_name, take
 
 if TYPE_CHECKING:
     from pyptoc.dialects.pypto.base import PyptoOp
@@ -229,7 +229,7 @@ class IntOrIndex(Int):
         return (self.operand,)
 
     def usage(self, names: Names) -> str:
-        return f"{super().usage(names)} | %{self.operand}"
+        return f"{super().usage(names)} | {operand_name(names, self.operand)}"
 
     def parse(self, call: Call, parser: LocParser) -> None:
         if not parser.at(MLIRTokenKind.PERCENT_IDENT):

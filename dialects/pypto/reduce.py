@@ -215,7 +215,7 @@ class ArgmaxOp(ReductionOp):
     """The index of the greatest element.
 
     Of equal elements it is the first; the first NaN wins over all. No elements are a
-    run-time error.
+    run-time error (PTO404).
 
     Example:
         %i = pypto.argmax %x axis -1 : tensor<?x64xf32> -> tensor<?xi32>
@@ -230,7 +230,7 @@ class ArgminOp(ReductionOp):
     """The index of the least element.
 
     Of equal elements it is the first; the first NaN wins over all. No elements are a
-    run-time error.
+    run-time error (PTO404).
 
     Example:
         %i = pypto.argmin %x axis -1 : tensor<?x64xf32> -> tensor<?xi32>
@@ -245,9 +245,7 @@ class CumsumOp(PyptoOp, Structured):
     """Running sums along an axis, each with its own element.
 
     The axis stays. Floats add up in f32, each sum is rounded once. An integer sum that
-    its type cannot hold is a run-time error (PTO403).
-
-    With `wraps` integers wrap.
+    its type cannot hold is a run-time error (PTO403), or wraps with `wraps`.
 
     Example:
         %c = pypto.cumsum %x axis 0 : tensor<2xi64> -> tensor<2xi64>

@@ -383,7 +383,7 @@ class LiteralOrScalar(Literal):
         return (self.scalar,)
 
     def usage(self, names: Names) -> str:
-        return f"{super().usage(names)} | %{self.scalar}"
+        return f"{super().usage(names)} | {operand_name(names, self.scalar)}"
 
     def parse(self, call: Call, parser: LocParser) -> None:
         if not parser.at(MLIRTokenKind.PERCENT_IDENT):

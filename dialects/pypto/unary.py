@@ -313,7 +313,9 @@ class LogicalNotOp(UnaryOp):
 
 @irdl_op_definition
 class BitwiseNotOp(UnaryOp):
-    """Every bit of an integer turned: -1 - x of a signed one.
+    """Every bit of an integer turned.
+
+    -1 - x of a signed integer, 255 - x of ui8. i1 has `logical_not`.
 
     Example:
         %y = pypto.bitwise_not %x : tensor<?x64xi32> -> tensor<?x64xi32>

@@ -27,6 +27,7 @@ from pyptoc.dialects.pypto.brackets import (
     check_bounds,
     mixed_offsets,
     mixed_sizes,
+    most_sizes,
     shape_of,
 )
 from pyptoc.dialects.pypto.call import Call
@@ -40,7 +41,7 @@ from pyptoc.dialects.pypto.infer import (
 )
 from pyptoc.dialects.pypto.properties import Type
 from pyptoc.dialects.pypto.syntax import Clause, Operands
-from pyptoc.dialects.subscripts import DYNAMIC, WHOLE, Mixed, Subscripted, count
+from pyptoc.dialects.subscripts import DYNAMIC, WHOLE, Mixed, Subscripted
 
 SEGMENTS = AttrSizedOperandSegments(as_property=True)
 
@@ -60,6 +61,12 @@ class ViewOp(PyptoOp, Subscripted):
     another type: 128 i8 are 64 bf16. Offset, size and `max` count elements of `%x`; the
     last dimension is kept, starts at a multiple of the new type's size and has whole
     elements of it, as have the rows of `%x`. The first byte is the lowest one.
+
+    Example:
+        %y = pypto.view %x[%i, :, %o +: %n]
+            : tensor<4x16x64xf32> -> tensor<16x?xf32>
+        %y = pypto.view %x[%i, :, 16 +: 32] to bf16
+            : tensor<4x16x64xi8> -> tensor<16x16xbf16>
     """
 
     name = "pypto.view"
@@ -120,10 +127,15 @@ def _check_alignment(
 
 @irdl_op_definition
 class ReinterpretOp(PyptoOp):
-    """All bytes of a tensor as elements of another type: `reinterpret %x to bf16`.
+    """All bytes of a tensor as elements of another type.
 
-    The last dimension grows or shrinks: [4, 128] of i8 is [4, 64] of bf16. `view %x[..]
-    to bf16` does the same to a part.
+    The last dimension grows or shrinks: [4, 128] of i8 is [4, 64] of bf16. The first
+    byte is the lowest one. A last dimension that is no whole number of elements of the
+    new type is an error: PTO134, or PTO402 at run time. Nothing is converted or copied.
+    `view %x[..] to bf16` does the same to a part.
+
+    Example:
+        %y = pypto.reinterpret %x to bf16 : tensor<?x128xi8> -> tensor<?x64xbf16>
     """
 
     name = "pypto.reinterpret"
@@ -159,19 +171,11 @@ def view_dims(call: Call, field: str) -> list[Dim]:
             kept.append(dim if size == WHOLE else static(size))
         else:
             kept.append(unknown(limits[axis] if limits else None))
-    most = call.ints("max")
-    if not most:
-        return kept
-    if len(most) != len(kept):
-        call.error(
-            "PTO131",
-            f"max has {count(len(most), 'bound')}, the result has rank {len(kept)}",
-            at="max",
-        )
+    most = most_sizes(call, len(kept))
     if limits is None:
         return kept
     return [
-        dim if dim.is_static else unknown(bound)
+        dim if dim.is_static or bound is None else unknown(bound)
         for dim, bound in zip(kept, most, strict=True)
     ]
 

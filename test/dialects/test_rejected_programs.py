@@ -10,6 +10,7 @@ from __future__ import annotations
 import pytest
 from building import CONTEXT
 from rejected_computing import COMPUTING
+from rejected_indexing import INDEXING
 from rejected_shapes import SHAPES
 
 from pyptoc.dialects.diagnostics import CompileError, Diagnostic
@@ -19,7 +20,7 @@ from pyptoc.dialects.pypto.elementwise import BINARY_OPS, COMPARE_OPS
 from pyptoc.dialects.pypto.unary import UNARY_OPS
 from pyptoc.dialects.verify import verify_module
 
-ROWS = {**COMPUTING, **SHAPES}
+ROWS = {**COMPUTING, **INDEXING, **SHAPES}
 CASES = [
     pytest.param(*row, id=f"{name}-{index}")
     for name, rows in ROWS.items()

@@ -20,6 +20,7 @@ from pyptoc.dialects.op_docs import Example, examples_of
 from pyptoc.dialects.parsing import parse_module
 from pyptoc.dialects.pypto import Pypto
 from pyptoc.dialects.pypto.base import setting_names
+from pyptoc.dialects.pypto.debug import PrintOp
 from pyptoc.dialects.pypto.properties import Int, Ints, Real, Text, Type, Word
 from pyptoc.dialects.pypto.syntax import Clause, Values
 
@@ -41,6 +42,9 @@ CREATING = re.compile(r"pypto\.(empty|full|arange)")
 
 def rejected(example: Example, *, typed: bool = False, **types: str) -> Diagnostic:
     """The only error of the example as a program; it says enough to mend it."""
+    if types and CREATING.search(example.statement):
+        results = example.clause.rpartition("-> ")[2]
+        example = Example(example.statement, results, example.arguments)
     typed = typed or CREATING.search(example.statement) is not None
     text = example.program(typed=typed, **types)
     with pytest.raises(CompileError) as failure:
@@ -145,7 +149,7 @@ def test_a_setting_is_wrong(kind, example) -> None:
                 parse_module(tried.program(), "op.mlir", CONTEXT)
             except CompileError:
                 found = rejected(tried, typed=True)
-                assert found.code in ("PTO131", "PTO138", "PTO143")
+                assert found.code in ("PTO131", "PTO138", "PTO143", "PTO144")
                 assert found.code != "PTO143" or setting in found.message
                 assert found.rule
         found = rejected(with_settings(example, f"{setting} = f32"))
@@ -172,7 +176,11 @@ def test_an_operand_is_no_tensor(kind, example) -> None:
     literals = [e for e in kind.SYNTAX if isinstance(e, Values) and e.literals]
     first = literals[0].like if literals else len(example.arguments)
     for index, (name, written) in enumerate(example.arguments):
-        if not written.startswith("tensor"):
+        if kind is PrintOp:
+            found = rejected(example, **{name[1:]: "f64"})
+            assert found.code == "PTO110"
+            assert f"{name} is f64" in found.message
+        elif not written.startswith("tensor"):
             found = rejected(example, **{name[1:]: "tensor<4xf32>"})
             assert found.code in ("PTO110", "PTO111", "PTO134")
         elif index < first:
@@ -181,7 +189,7 @@ def test_an_operand_is_no_tensor(kind, example) -> None:
             assert f"{name} is f32" in found.message
         else:
             found = rejected(example, **{name[1:]: "f64"})
-            assert found.code in ("PTO110", "PTO112")
+            assert found.code in ("PTO110", "PTO112", "PTO142")
 
 
 @pytest.mark.parametrize(("kind", "example"), STATEMENTS)
@@ -267,11 +275,12 @@ def test_an_operand_type_contradicts(kind, example) -> None:
     left, arrow, right = example.clause.rpartition("->")
     if not arrow:
         return
-    clause = f"{left.replace('tensor<', 'tensor<3x', 1)}->{right}"
+    wrong = left.replace("tensor<", "tensor<3x", 1) if "tensor<" in left else "i8 "
+    clause = f"{wrong}->{right}"
     found = rejected(Example(example.statement, clause, example.arguments), typed=True)
     assert found.code == "PTO141"
     assert found.message.startswith("the operands of ")
-    assert "tensor<" in found.message
+    assert example.arguments[0][1] in found.message
 
 
 @pytest.mark.parametrize(("kind", "example"), STATEMENTS)

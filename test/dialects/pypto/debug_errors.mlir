@@ -47,7 +47,8 @@ func.func @scalar(%n: index) {
 // -----
 
 func.func @printed(%n: f64) {
-  // CHECK: error[PTO170]: pypto.print: {{.*}}
+  // CHECK: :[[# @LINE + 2]]:19: error[PTO110]: print takes a tensor or a scalar, %n is f64
+  // CHECK: rule: a scalar is f32, index or an integer
   pypto.print "n" %n
   func.return
 }

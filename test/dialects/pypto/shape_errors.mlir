@@ -224,7 +224,7 @@ func.func @full_of_integers() {
 // -----
 
 func.func @generic_full() {
-  // CHECK: :[[# @LINE + 1]]:3: error[PTO115]: a value of type f16 in tensor<4xf32>
+  // CHECK: :[[# @LINE + 1]]:8: error[PTO115]: a value of type f16 in tensor<4xf32>
   %y = "pypto.full"() <{value = 0.0 : f16, static_sizes = array<i64: 4>, operandSegmentSizes = array<i32: 0, 0>}> : () -> tensor<4xf32>
   func.return
 }
@@ -232,7 +232,7 @@ func.func @generic_full() {
 // -----
 
 func.func @generic_full_of_nothing() {
-  // CHECK: :[[# @LINE + 1]]:3: error[PTO142]: full has one of value and scalar
+  // CHECK: :[[# @LINE + 1]]:8: error[PTO142]: full has one of value and scalar
   %y = "pypto.full"() <{static_sizes = array<i64: 4>, operandSegmentSizes = array<i32: 0, 0>}> : () -> tensor<4xf32>
   func.return
 }
@@ -382,7 +382,7 @@ func.func @no_dimension(%a: tensor<f32>) {
 // -----
 
 func.func @arange_of_what_does_not_count(%n: index) {
-  // CHECK: :[[# @LINE + 2]]:8: error[PTO111]: arange of i1 elements
+  // CHECK: :[[# @LINE + 2]]:27: error[PTO111]: arange of i1 elements
   // CHECK: rule: elements are f32, f16, bf16 or an integer of at least 8 bits
   %y = pypto.arange[%n] : tensor<?xi1>
   func.return
