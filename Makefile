@@ -1,12 +1,14 @@
 # make demo   compile, run and check one operator        make test   everything
 # make lint   ruff and the type checker                   make bench  measurements
+# make fuzz   2,000 random operators, after every pass    make coverage  lines tested
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 OPERATOR := test/operators/grouped_matmul_swiglu_quant.mlir
 JOBS ?= auto
+PROGRAMS ?= 2000
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint bench fuzz coverage clean
 
 demo: $(VENV)/.installed
 	@mkdir -p build/demo
@@ -25,6 +27,14 @@ lint: $(VENV)/.installed-for-tests
 
 bench: $(VENV)/.installed-for-tests
 	$(BIN)/python test/benchmarks/bench.py
+
+fuzz: $(VENV)/.installed-for-tests
+	$(BIN)/python test/fuzz.py --programs=$(PROGRAMS)
+
+coverage: $(VENV)/.installed-for-tests
+	$(BIN)/pip install -q -e '.[coverage]'
+	$(BIN)/coverage run -m pytest -q test
+	$(BIN)/coverage report
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info

@@ -14,15 +14,17 @@ indices decide. So element (i, j) above is x[index i, %c + j].
 - `through %table[..] of %pages` with `page = P`: index k means row table[k // P] * P +
   k mod P of the n; `table_axis` is the dimension of the table that is looked up.
 - `missing = -1`: this index names nothing. A gather gives zeros, a scatter skips it.
+- `at %i, %j[%p]` with `more_axes = [1]`: a tile of indices for each of several axes;
+  the bounds after the first are the numbers of their legal indices.
 """
 
 from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
-from xdsl.dialects.builtin import IntegerAttr, StringAttr, i32, i64
+from xdsl.dialects.builtin import IntegerAttr, StringAttr, UnitAttr, i32, i64
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
@@ -68,6 +70,7 @@ class IndexedAccess(IRDLOperation, ABC):
     offsets = var_operand_def(INDEX)
     bounds = var_operand_def(INDEX)
     indices = operand_def()
+    more_indices = var_operand_def()
     positions = var_operand_def(INDEX)
     extent_operands = var_operand_def(INDEX)
     table = opt_operand_def()
@@ -79,6 +82,7 @@ class IndexedAccess(IRDLOperation, ABC):
     static_extents = prop_def(INT_ARRAY)
     static_table_offsets = opt_prop_def(INT_ARRAY)
     axis = prop_def(IntegerAttr)
+    more_axes = opt_prop_def(INT_ARRAY)
     dims = prop_def(INT_ARRAY)
     per = prop_def(StringAttr)
     page = opt_prop_def(IntegerAttr)
@@ -94,6 +98,7 @@ class IndexedAccess(IRDLOperation, ABC):
     a result."""
     OPTIONS: ClassVar[tuple[str, ...]] = (
         "axis",
+        "more_axes",
         "dims",
         "per",
         "page",
@@ -108,8 +113,8 @@ class IndexedAccess(IRDLOperation, ABC):
         cls,
         memory: SSAValue,
         offsets: Sequence[Mixed],
-        limit: Mixed,
-        indices: SSAValue,
+        limits: Sequence[Mixed],
+        indices: Sequence[SSAValue],
         positions: Sequence[Mixed],
         extents: Sequence[Mixed],
         properties: Mapping[str, Attribute],
@@ -118,8 +123,11 @@ class IndexedAccess(IRDLOperation, ABC):
         data: SSAValue | None = None,
         result_type: Attribute | None = None,
     ) -> Self:
-        """`table`: the tensor, offsets into it, and the number of its pages."""
-        bounds = [limit] if table is None else [limit, table[2]]
+        """
+        `limits`, `indices`: one for each axis. `table`: the tensor, offsets into it,
+        and the number of its pages.
+        """
+        bounds = [*limits] if table is None else [*limits, table[2]]
         lists = [split_mixed(v) for v in (offsets, bounds, positions, extents)]
         (o, so), (b, sb), (p, sp), (e, se) = lists
         kept = dict(properties)
@@ -133,11 +141,12 @@ class IndexedAccess(IRDLOperation, ABC):
         if table is not None:
             looked, static = split_mixed(table[1])
             kept["static_table_offsets"] = static
-        counts = (1, len(o), len(b), 1, len(p), len(e), int(table is not None))
+        more = len(indices) - 1
+        counts = (1, len(o), len(b), 1, more, len(p), len(e), int(table is not None))
         kept["operandSegmentSizes"] = segments(
             *counts, len(looked), int(data is not None)
         )
-        operands = [memory, *o, *b, indices, *p, *e]
+        operands = [memory, *o, *b, *indices, *p, *e]
         operands += [] if table is None else [table[0], *looked]
         operands += [] if data is None else [data]
         return cls.create(
@@ -153,9 +162,15 @@ class IndexedAccess(IRDLOperation, ABC):
         return join_mixed(self.static_offsets, self.offsets)
 
     @property
-    def limit(self) -> Mixed:
-        """The number of legal rows along the axis."""
-        return join_mixed(self.static_bounds, self.bounds)[0]
+    def limits(self) -> list[Mixed]:
+        """The number of legal rows along each axis."""
+        bounds = join_mixed(self.static_bounds, self.bounds)
+        return bounds if self.table is None else bounds[:1]
+
+    @property
+    def all_indices(self) -> list[SSAValue]:
+        """The tile of indices of each axis."""
+        return [self.indices, *self.more_indices]
 
     @property
     def mixed_positions(self) -> list[Mixed]:
@@ -175,8 +190,10 @@ class IndexedAccess(IRDLOperation, ABC):
         return self.table, offsets, join_mixed(self.static_bounds, self.bounds)[1]
 
     @property
-    def axis_dim(self) -> int:
-        return self.axis.value.data
+    def axes(self) -> tuple[int, ...]:
+        """The dimensions that the indices select."""
+        more = () if self.more_axes is None else self.more_axes.get_values()
+        return (self.axis.value.data, *more)
 
     @property
     def box_dims(self) -> tuple[int, int]:
@@ -199,9 +216,13 @@ class IndexedAccess(IRDLOperation, ABC):
         memory = parse_value(parser)
         offsets = parse_mixed(parser)
         parser.parse_keyword("of")
-        limit = parse_one_mixed(parser)
+        limits = [parse_one_mixed(parser)]
+        while parser.parse_optional_punctuation(",") is not None:
+            limits.append(parse_one_mixed(parser))
         parser.parse_keyword("at")
-        indices = parse_value(parser)
+        indices = [parse_value(parser)]
+        while parser.parse_optional_punctuation(",") is not None:
+            indices.append(parse_value(parser))
         positions = parse_mixed(parser)
         extents = parse_mixed(parser)
         table: tuple[SSAValue, Sequence[Mixed], Mixed] | None = None
@@ -213,7 +234,7 @@ class IndexedAccess(IRDLOperation, ABC):
             parser.parse_keyword("into")
             data = parse_value(parser)
         properties, attributes = parse_options(parser, cls.OPTIONS)
-        typed = [v for v in (memory, indices, table and table[0], data) if v]
+        typed = [v for v in (memory, *indices, table and table[0], data) if v]
         parse_types(parser, typed)
         result_type: Attribute | None = None
         if not cls.DATA:
@@ -222,7 +243,7 @@ class IndexedAccess(IRDLOperation, ABC):
         op = cls.of(
             memory,
             offsets,
-            limit,
+            limits,
             indices,
             positions,
             extents,
@@ -239,20 +260,21 @@ class IndexedAccess(IRDLOperation, ABC):
         if self.DATA == "source" and self.data is not None:
             printer.print_ssa_value(self.data)
             printer.print_string(" into ")
-        _print_boxed(printer, self.memory, self.mixed_offsets, self.limit)
+        _print_boxed(printer, self.memory, self.mixed_offsets, self.limits)
         printer.print_string(" at ")
-        printer.print_ssa_value(self.indices)
+        printer.print_list(self.all_indices, printer.print_ssa_value)
         print_mixed(printer, self.mixed_positions)
         printer.print_string(" ")
         print_mixed(printer, self.extents)
         if self.lookup is not None:
             printer.print_string(" through ")
-            _print_boxed(printer, *self.lookup)
+            table, offsets, pages = self.lookup
+            _print_boxed(printer, table, offsets, [pages])
         if self.DATA == "dest" and self.data is not None:
             printer.print_string(" into ")
             printer.print_ssa_value(self.data)
         print_options(printer, {**self.copied_properties(), **self.attributes})
-        typed = [self.memory, self.indices, self.table, self.data]
+        typed = [self.memory, *self.all_indices, self.table, self.data]
         printer.print_string(" : ")
         printer.print_list(
             [v for v in typed if v is not None],
@@ -264,10 +286,8 @@ class IndexedAccess(IRDLOperation, ABC):
 
     # -- verification
 
-    def verify_indexing(
-        self, memory: Any, indices: Attribute, table: Attribute | None
-    ) -> None:
-        """Ranks, axes and the kinds of the operands; sizes are the subclasses'."""
+    def verify_indexing(self, memory: Any, tile: Attribute) -> None:
+        """Ranks, axes and the elements of the operands; sizes are the subclasses'."""
         rank = len(memory.get_shape())
         if len(self.static_offsets) != rank:
             raise VerifyException(
@@ -276,25 +296,40 @@ class IndexedAccess(IRDLOperation, ABC):
         if len(self.static_extents) != 2:
             raise VerifyException(f"takes 2 extents, got {len(self.static_extents)}")
         self._verify_axes(rank)
-        if indices not in (i32, i64):
-            raise VerifyException(f"indices are i32 or i64, not {indices}")
-        wanted = 1 if self.table is None else 2
+        for indices in map(element_of, self.all_indices):
+            if indices not in (i32, i64):
+                raise VerifyException(f"indices are i32 or i64, not {indices}")
+        wanted = len(self.axes) + (self.table is not None)
         if len(self.static_bounds) != wanted:
             raise VerifyException(f"takes {wanted} bounds")
-        self._verify_table(table)
+        self._verify_table(None if self.table is None else element_of(self.table))
+        if memory.element_type != tile:
+            raise VerifyException(
+                f"the tile holds {tile}, the memory {memory.element_type}"
+            )
 
     def _verify_axes(self, rank: int) -> None:
-        axis, box = self.axis_dim, self.box_dims
-        if not 0 <= axis < rank:
-            raise VerifyException(f"no axis {axis} in a memory of rank {rank}")
+        axes, box = self.axes, self.box_dims
+        for axis in axes:
+            if not 0 <= axis < rank:
+                raise VerifyException(f"no axis {axis} in a memory of rank {rank}")
+        if len(set(axes)) != len(axes):
+            raise VerifyException(f"axes {list(axes)} name one dimension twice")
+        if len(axes) != len(self.all_indices):
+            raise VerifyException(
+                f"has {len(self.all_indices)} tiles of indices for {len(axes)} axes"
+            )
+        if len(axes) > 1 and not (self.table is None is self.missing):
+            raise VerifyException("several axes go with neither a table nor missing")
         if self.per.data not in PER:
             raise VerifyException(
                 f'per is one of {", ".join(PER)}, not "{self.per.data}"'
             )
         for dim in box:
-            if not -1 <= dim < rank or dim == axis:
+            if not -1 <= dim < rank or dim in axes:
+                shown = ", ".join(map(str, axes))
                 raise VerifyException(
-                    f"dims {list(box)} are no dimensions beside axis {axis} of rank "
+                    f"dims {list(box)} are no dimensions beside axis {shown} of rank "
                     f"{rank}"
                 )
         if box[0] == box[1] != -1:
@@ -324,18 +359,48 @@ class IndexedAccess(IRDLOperation, ABC):
             raise VerifyException(f"no table axis {axis} in rank {rank}")
 
 
+class ScatterAccess(IndexedAccess, ABC):
+    """Writes a box, in index order; see `npu.scatter`."""
+
+    combine = opt_prop_def(StringAttr)
+    unique = opt_prop_def(UnitAttr)
+
+    DATA: ClassVar[str] = "source"
+    OPTIONS: ClassVar[tuple[str, ...]] = (
+        *IndexedAccess.OPTIONS,
+        "combine",
+        "unique",
+    )
+
+    def verify_scatter(self) -> None:
+        """What only scatters must obey."""
+        if self.combine is not None and self.combine != StringAttr("add"):
+            raise VerifyException(
+                f'a scatter can combine by "add" only, not {self.combine}'
+            )
+        if self.table is not None:
+            raise VerifyException("a scatter goes through no page table")
+        if self.unique is not None and self.per.data == "element":
+            raise VerifyException("unique is for an index for each row, column or box")
+
+
+def element_of(value: SSAValue) -> Attribute:
+    """The element type of a tensor, memref or buffer; of anything else its type."""
+    return cast(Attribute, getattr(value.type, "element_type", value.type))
+
+
 def _print_boxed(
-    printer: Printer, value: SSAValue, offsets: Sequence[Mixed], size: Mixed
+    printer: Printer, value: SSAValue, offsets: Sequence[Mixed], sizes: Sequence[Mixed]
 ) -> None:
     """`%x[%o, 0] of %n`"""
     printer.print_ssa_value(value)
     print_mixed(printer, offsets)
     printer.print_string(" of ")
-    print_one_mixed(printer, size)
+    printer.print_list(sizes, lambda size: print_one_mixed(printer, size))
 
 
 def options_of(
-    axis: int,
+    axes: Sequence[int],
     dims: Sequence[int],
     per: str,
     *,
@@ -347,10 +412,12 @@ def options_of(
 ) -> dict[str, Attribute]:
     """The properties of an indexed access from plain values."""
     found: dict[str, Attribute] = {
-        "axis": int_attr(axis),
+        "axis": int_attr(axes[0]),
         "dims": int_array(tuple(dims)),
         "per": StringAttr(per),
     }
+    if len(axes) > 1:
+        found["more_axes"] = int_array(tuple(axes[1:]))
     if missing is not None:
         found["missing"] = int_attr(missing)
     if asked_by:

@@ -39,8 +39,10 @@ from pyptoc.dialects.npu_memory import (
     JoinOp,
     NoEventsOp,
     ReadOp,
+    ReinterpretOp,
     ReshapeOp,
 )
+from pyptoc.dialects.npu_print import PrintOp
 from pyptoc.dialects.npu_tasks import TasksOp
 
 Npu = Dialect(
@@ -56,7 +58,9 @@ Npu = Dialect(
         OneHotOp,
         AllocOp,
         ReshapeOp,
+        ReinterpretOp,
         ReadOp,
+        PrintOp,
         NoEventsOp,
         JoinOp,
         KernelOp,
@@ -86,7 +90,9 @@ __all__ = [
     "NoEventsOp",
     "Npu",
     "OneHotOp",
+    "PrintOp",
     "ReadOp",
+    "ReinterpretOp",
     "ReshapeOp",
     "ScatterOp",
     "Selector",

@@ -2,6 +2,7 @@
 
 %w = npu.alloc[%m, 7168] {policy = "carried"} : memref<?x7168xf32, "gm">
 %r = npu.reshape %mem[%m, 64] : memref<..> -> memref<..>
+%r = npu.reinterpret %mem to bf16 : memref<..> -> memref<..>
 %n = npu.read %mem[%i] after(%e) : memref<..> -> index
 %e = npu.no_events        %j = npu.join %e, %f
 """
@@ -82,6 +83,7 @@ from pyptoc.dialects.npu_attrs import (
     Selector,
     SelectorAttr,
 )
+from pyptoc.dialects.pypto.infer_shape import element_bytes
 from pyptoc.dialects.subscripts import (
     Offsets,
 )
@@ -211,13 +213,7 @@ class ReshapeOp(IRDLOperation):
         source = parse_value(parser)
         op = cls.make(source, parse_mixed(parser))
         op.attributes = parser.parse_optional_attr_dict()
-        if parser.parse_optional_punctuation(":") is not None:
-            start = parser.pos
-            given = parse_arrow(parser, source)
-            if given != op.results[0].type:
-                parser.raise_error(
-                    f"the result is {op.results[0].type}", start, parser.pos
-                )
+        _check_given(parser, op)
         return op
 
     def print(self, printer: Printer) -> None:
@@ -239,6 +235,69 @@ class ReshapeOp(IRDLOperation):
             raise VerifyException(
                 f"reshapes {prod(shapes[0])} elements to {prod(shapes[1])}"
             )
+
+
+@irdl_op_definition
+class ReinterpretOp(IRDLOperation):
+    """The same memory as elements of another type; it is only read.
+
+    The last dimension holds as many of them as fit.
+
+        %r = npu.reinterpret %a to bf16 : memref<?x8xi8, "gm"> -> memref<?x4xbf16, "gm">
+    """
+
+    name = "npu.reinterpret"
+
+    source = operand_def(MemRefType)
+    result = result_def(MemRefType)
+
+    traits = traits_def(Pure())
+
+    @classmethod
+    def make(cls, source: SSAValue, target: Attribute) -> Self:
+        memory = memory_type(source)
+        have, want = element_bytes(memory.element_type), element_bytes(target)
+        *lead, last = memory.get_shape()
+        last = last if last == DYNAMIC or not want else last * have // want
+        return cls.create(
+            operands=[source], result_types=[gm_memref(target, [*lead, last])]
+        )
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        source = parse_value(parser)
+        parser.parse_keyword("to")
+        op = cls.make(source, parser.parse_type())
+        op.attributes = parser.parse_optional_attr_dict()
+        _check_given(parser, op)
+        return op
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_ssa_value(self.source)
+        printer.print_string(" to ")
+        printer.print_attribute(memory_type(self.results[0]).element_type)
+        print_options(printer, self.attributes)
+        print_arrow(printer, self.source, self.results[0])
+
+    def verify_(self) -> None:
+        source, result = check_gm(self.source.type), check_gm(self.results[0].type)
+        elements = source.element_type, result.element_type
+        if not all(map(element_bytes, elements)) or not source.get_shape():
+            raise VerifyException(f"{source} cannot be read as {result.element_type}")
+        wanted = self.make(self.source, result.element_type).results[0].type
+        if result != wanted:
+            raise VerifyException(f"the result is {wanted}, not {result}")
+
+
+def _check_given(parser: Parser, op: ReshapeOp | ReinterpretOp) -> None:
+    """A type that is written after an op is that of its result."""
+    if parser.parse_optional_punctuation(":") is None:
+        return
+    start = parser.pos
+    given = parse_arrow(parser, op.source)
+    if given != op.results[0].type:
+        parser.raise_error(f"the result is {op.results[0].type}", start, parser.pos)
 
 
 @irdl_op_definition

@@ -15,12 +15,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Self
 
-from xdsl.dialects.builtin import StringAttr, UnitAttr
+from xdsl.dialects.builtin import StringAttr, UnitAttr, f32
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     irdl_op_definition,
     operand_def,
+    opt_operand_def,
     opt_prop_def,
     prop_def,
     var_operand_def,
@@ -79,16 +80,25 @@ class TransferOp(Instruction, ABC):
         extents: Sequence[Mixed],
         dest: SSAValue,
         properties: dict[str, Attribute],
+        scales: Sequence[SSAValue] | None = None,
     ) -> Self:
+        """`scales` is what a store may read besides; others have no such field."""
+        first = [] if scales is None else [len(scales)]
         dynamic_offsets, static_offsets = split_mixed(offsets)
         dynamic_extents, static_extents = split_mixed(extents)
         return cls.create(
-            operands=[source, *dynamic_offsets, *dynamic_extents, dest],
+            operands=[
+                *(scales or ()),
+                source,
+                *dynamic_offsets,
+                *dynamic_extents,
+                dest,
+            ],
             properties={
                 "static_offsets": static_offsets,
                 "static_extents": static_extents,
                 "operandSegmentSizes": segments(
-                    1, len(dynamic_offsets), len(dynamic_extents), 1
+                    *first, 1, len(dynamic_offsets), len(dynamic_extents), 1
                 ),
                 **properties,
             },
@@ -119,7 +129,7 @@ class TransferOp(Instruction, ABC):
     def _print_options(self, printer: Printer, *names: str) -> None:
         options = {n: self.properties[n] for n in names if n in self.properties}
         print_options(printer, {**options, **self.attributes})
-        print_types(printer, [self.source, self.dest])
+        print_types(printer, [*self.reads(), self.dest])
 
 
 class _MemoryTransferOp(TransferOp, ABC):
@@ -260,13 +270,17 @@ class StoreOp(_MemoryTransferOp):
 
     From l0c it converts f32 or i32 to the memory's element type, rounded once to
     nearest even. `combine` folds onto what is there: "add", "max" or "min".
+    Also from l0c: `scale %f` multiplies each column by its f32 of a buffer in fb, of
+    which 10 bits of mantissa count, and `relu` then makes what is below 0 to 0.
 
         tile.store %c [%m, 256] into %y[%r, %n] : !tile.buf<..>, memref<?x7168xbf16>
     """
 
     name = "tile.store"
 
+    scale = opt_operand_def(BufType)
     combine = opt_prop_def(StringAttr)
+    relu = opt_prop_def(UnitAttr)
 
     @classmethod
     def make(
@@ -277,13 +291,21 @@ class StoreOp(_MemoryTransferOp):
         offsets: Sequence[Mixed],
         dims: tuple[int, int] | None = None,
         combine: str | None = None,
+        scale: SSAValue | None = None,
+        relu: bool = False,
     ) -> Self:
         properties: dict[str, Attribute] = {}
         if dims is not None:
             properties["dims"] = int_array(dims)
         if combine is not None:
             properties["combine"] = StringAttr(combine)
-        return cls._make(source, offsets, extents, dest, properties)
+        if relu:
+            properties["relu"] = UNIT
+        scales = [] if scale is None else [scale]
+        return cls._make(source, offsets, extents, dest, properties, scales)
+
+    def reads(self) -> list[SSAValue]:
+        return [self.source] if self.scale is None else [self.source, self.scale]
 
     @property
     def pipe(self) -> Pipe:
@@ -302,13 +324,15 @@ class StoreOp(_MemoryTransferOp):
     def parse(cls, parser: Parser) -> Self:
         source = parse_value(parser)
         extents = parse_mixed(parser)
+        has_scale = parser.parse_optional_keyword("scale") is not None
+        scales = [parse_value(parser)] if has_scale else []
         parser.parse_keyword("into")
         dest = parse_value(parser)
         offsets = parse_mixed(parser)
-        properties, attributes = parse_options(parser, ("dims", "combine"))
-        op = cls._make(source, offsets, extents, dest, properties)
+        properties, attributes = parse_options(parser, ("dims", "combine", "relu"))
+        op = cls._make(source, offsets, extents, dest, properties, scales)
         op.attributes = attributes
-        parse_types(parser, [source, dest])
+        parse_types(parser, [*op.reads(), dest])
         return op
 
     def print(self, printer: Printer) -> None:
@@ -316,21 +340,38 @@ class StoreOp(_MemoryTransferOp):
         printer.print_ssa_value(self.source)
         printer.print_string(" ")
         print_mixed(printer, self.extents)
+        if self.scale is not None:
+            printer.print_string(" scale ")
+            printer.print_ssa_value(self.scale)
         printer.print_string(" into ")
         printer.print_ssa_value(self.dest)
         print_mixed(printer, self.mixed_offsets)
-        self._print_options(printer, "dims", "combine")
+        self._print_options(printer, "dims", "combine", "relu")
 
     def verify_(self) -> None:
         self._verify_memory()
         check_space("the source", self.source, Space.UB, Space.L0C)
         check_combine(self.combine)
+        self._verify_drain()
         memory = memory_type(self.dest)
         buffer = buffer_type(self.source)
         if buffer.space == Space.UB and memory.element_type != buffer.element_type:
             raise VerifyException(
                 f"stores {buffer.element_type} to memory of {memory.element_type}"
             )
+
+    def _verify_drain(self) -> None:
+        """Scales and relu belong to the way out of l0c."""
+        drains = self.scale is not None or self.relu is not None
+        if drains and buffer_type(self.source).space != Space.L0C:
+            raise VerifyException("scale and relu are for stores from l0c")
+        if self.scale is None:
+            return
+        check_space("the scale", self.scale, Space.FB)
+        kind = buffer_type(self.scale)
+        if kind.element_type != f32 or kind.rows != 1:
+            raise VerifyException(f"scales are a row of f32, not {kind}")
+        check_extent("the number of columns", self.extents[1], kind.columns)
 
 
 _LEVEL_0 = (Space.L0A, Space.L0B, Space.SCALE_A, Space.SCALE_B, Space.BIAS, Space.FB)

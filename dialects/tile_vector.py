@@ -170,13 +170,16 @@ def _families() -> list[Family]:
         *(Family(name, 1, Elements.FLOAT) for name in float_unary.split()),
         *(Family(name, 1, number) for name in ("neg", "abs", "relu")),
         Family("logical_not", 1, Elements.TRUTH),
-        *(Family(name, 2, number) for name in ("add", "sub", "mul")),
+        Family("bitwise_not", 1, Elements.INTEGER),
+        Family("add", 2, number, options=("checked",)),
+        *(Family(name, 2, number) for name in ("sub", "mul")),
         *(Family(name, 2, number) for name in ("maximum", "minimum")),
         Family("rem", 2, number),
         Family("floordiv", 2, Elements.INTEGER),
         Family("pow", 2, Elements.FLOAT),
         Family("div", 2, Elements.FLOAT, options=("zero_if_zero",)),
         *(Family(name, 2, Elements.BITS) for name in ("and", "or", "xor")),
+        *(Family(f"shift_{side}", 2, Elements.INTEGER) for side in ("left", "right")),
         *(Family(name, 2, Elements.ANY, result=Result.TRUTH) for name in ("eq", "ne")),
         *(
             Family(name, 2, number, result=Result.TRUTH)
@@ -403,9 +406,13 @@ def _described(inputs: tuple[Attribute, ...]) -> ArrayAttr[Attribute]:
 
 
 def _check_scalar(type: Attribute, element: Attribute) -> None:
-    """As in pypto: f32 beside floats, i32 or index beside integers."""
-    is_integer = isinstance(element, IntegerType)
-    fits = type == i32 or isinstance(type, IndexType) if is_integer else type == f32
+    """As in pypto: f32 beside floats, i32 or index beside integers, i1 beside i1."""
+    if element == i1:
+        fits = type == i1
+    elif isinstance(element, IntegerType):
+        fits = type == i32 or isinstance(type, IndexType)
+    else:
+        fits = type == f32
     if not fits:
         raise VerifyException(f"a scalar of {type} beside {element} elements")
 
@@ -453,6 +460,7 @@ def _print_input(printer: Printer, arg: VectorArg) -> None:
 _OPTIONS: dict[str, Any] = {
     "mode": StringAttr,
     "saturate": BoolAttr,
+    "checked": UnitAttr,
     "zero_if_zero": UnitAttr,
 }
 

@@ -102,7 +102,8 @@ def indexed_boxes(op: GatherOp | ScatterOp, shapes: Shapes) -> Iterator[Box]:
         mode = AccessMode.ACCUMULATE if op.combine else AccessMode.WRITE
     rows, columns = map(shapes.mixed, op.extents)
     row_dim, column_dim = op.box_dims
-    sizes = {row_dim: rows, column_dim: columns, op.axis_dim: shapes.mixed(op.limit)}
+    sizes = {row_dim: rows, column_dim: columns}
+    sizes |= zip(op.axes, map(shapes.mixed, op.limits), strict=True)
     yield _box_at(op.memory, mode, op.mixed_offsets, sizes, shapes)
     if op.lookup is not None:
         table, offsets, pages = op.lookup

@@ -36,12 +36,14 @@ from pyptoc.dialects.npu import (
     AllocOp,
     AssembleOp,
     LoadOp,
+    PrintOp,
     ReadOp,
+    ReinterpretOp,
     ReshapeOp,
     StoreOp,
     TasksOp,
 )
-from pyptoc.dialects.pypto import scalars
+from pyptoc.dialects.pypto import debug, scalars
 from pyptoc.dialects.pypto import shape as tensor
 from pyptoc.passes.base import PyptocPass
 from pyptoc.passes.builder import Builder
@@ -169,8 +171,21 @@ class MemoryForm:
         new.location = op.location
         replace_op(op, new)
 
+    def reinterpret(self, op: tensor.ReinterpretOp) -> None:
+        new = ReinterpretOp.make(op.source, op.target)
+        new.location = op.location
+        replace_op(op, new)
+
     def read(self, op: scalars.ReadOp) -> None:
         new = ReadOp.make(op.source, op.mixed_offsets, result_type=op.results[0].type)
+        new.location = op.location
+        replace_op(op, new)
+
+    def print(self, op: debug.PrintOp) -> None:
+        if not isinstance(op.source.type, MemRefType):
+            return
+        new = PrintOp.make(op.label.data, op.source)
+        new.attributes = dict(op.attributes)
         new.location = op.location
         replace_op(op, new)
 
@@ -280,8 +295,10 @@ def unsupported(op: Operation) -> None:
 
 _CONVERSIONS: dict[type[Operation], Callable[[MemoryForm, Operation], None]] = {
     tensor.EmptyOp: MemoryForm.alloc,
+    tensor.ReinterpretOp: MemoryForm.reinterpret,
     tensor.ReshapeOp: MemoryForm.reshape,
     scalars.ReadOp: MemoryForm.read,
+    debug.PrintOp: MemoryForm.print,
     scf.ForOp: MemoryForm.loop,
     scf.IfOp: MemoryForm.branch,
     TasksOp: MemoryForm.tasks,

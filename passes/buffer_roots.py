@@ -12,7 +12,7 @@ from xdsl.dialects import func, scf
 from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Operation, SSAValue
 
-from pyptoc.dialects.npu import ReshapeOp
+from pyptoc.dialects.npu import ReinterpretOp, ReshapeOp
 
 
 class BufferRoots:
@@ -45,7 +45,7 @@ class BufferRoots:
 
     def _follow(self, op: Operation) -> None:
         match op:
-            case ReshapeOp():
+            case ReshapeOp() | ReinterpretOp():
                 self._unite(op.source, op.results[0])
             case scf.ForOp():
                 arguments = op.body.block.args[1:]

@@ -31,6 +31,7 @@ INTEGER_RANGES = {
 _INSIDE: dict[str, tuple[str, ...]] = {
     "f8E4M3FN": ("f16", "bf16", "f32"),
     "f8E5M2": ("f16", "bf16", "f32"),
+    "f8E8M0FNU": ("f32",),
     "f16": ("f32",),
     "bf16": ("f32",),
     "i8": ("f16", "i16", "i32", "i64", "bf16", "f32"),

@@ -22,6 +22,14 @@ becomes
       %w = pypto.view %b[%first +: %n, :]
     }
 
+A stated bound becomes part of the size, where every later pass reads it off:
+
+    %v = pypto.view %a[0 +: %n, :] {max = [64, 8]}
+    ->
+    pypto.assert %n <= 64, "dimension 0 is {0}, at most 64 (max)", %n
+    %m = pypto.index min(%n, 64)
+    %v = pypto.view %a[0 +: %m, :]
+
 What can never hold is an error now, with the numbers. An assert stands right before
 the op that needs it and is a fence: no pass moves a view over it.
 """
@@ -38,8 +46,11 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from pyptoc.dialects.context import PyptocContext
 from pyptoc.dialects.diagnostics import error
-from pyptoc.dialects.expr import Compare, Expr
+from pyptoc.dialects.expr import Compare, Expr, minimum
 from pyptoc.dialects.pypto.scalars import AssertOp, DimOp
+from pyptoc.dialects.pypto.shape import AssembleOp, ViewOp
+from pyptoc.dialects.subscripts import ints
+from pyptoc.passes.apart import Apart
 from pyptoc.passes.base import PyptocPass
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.obligations import Obligation, obligations, root_name
@@ -51,15 +62,16 @@ CODE = "PTO402"
 
 @dataclass(frozen=True)
 class CheckBoundsPass(PyptocPass):
-    """Prove that boxes and sizes fit, or assert it before the op."""
+    """Prove that boxes fit and iterations keep apart, or check it in the program."""
 
     name = "check-bounds"
-    summary = "prove that boxes and sizes fit, or assert it at run time"
+    summary = "prove that boxes fit and iterations keep apart, or check it at run time"
 
     def run(self, ctx: PyptocContext, module: ModuleOp) -> None:
         for function in module.ops:
             if isinstance(function, FuncOp) and function.body.blocks:
-                _check_block(function.body.block, _Scope(Ranges(Shapes()), {}))
+                scope = _Scope(Ranges(Shapes()), {}, Apart())
+                _check_block(function.body.block, scope)
 
 
 @dataclass
@@ -68,10 +80,11 @@ class _Scope:
 
     ranges: Ranges
     sizes: dict[Hashable, SSAValue]
+    apart: Apart
 
     def inner(self, ranges: Ranges) -> _Scope:
         """The scope of a block inside: what is found there stays there."""
-        return _Scope(ranges, dict(self.sizes))
+        return _Scope(ranges, dict(self.sizes), self.apart)
 
 
 def _check_block(block: Block, scope: _Scope) -> None:
@@ -80,19 +93,43 @@ def _check_block(block: Block, scope: _Scope) -> None:
     for op in list(block.ops):
         for owed in obligations(op):
             _discharge(op, owed, scope)
+        if isinstance(op, ViewOp):
+            _limit(op)
         match op:
             case AssertOp():
                 ranges.pass_assert(op)
             case DimOp():
                 scope.sizes.setdefault(DimKey(op.source, op.axis.value.data), op.result)
+            case AssembleOp():
+                scope.apart.note(op, ranges)
             case scf.ForOp():
                 _check_block(op.body.block, scope.inner(ranges.enter_loop(op)))
+                scope.apart.close(op, ranges)
             case scf.IfOp():
                 for inner in (block for r in op.regions for block in r.blocks):
                     _check_block(inner, scope.inner(ranges.enter_branch(op, inner)))
             case _:
                 for inner in (block for r in op.regions for block in r.blocks):
                     _check_block(inner, scope.inner(ranges.fork()))
+
+
+def _limit(op: ViewOp) -> None:
+    """Cut the dynamic sizes of a view at its stated bounds, which hold here."""
+    limits = ints(op.max)
+    if not limits:
+        return
+    del op.properties["max"]
+    dropped = set(op.dropped_dims)
+    sizes = (s for axis, s in enumerate(op.mixed_sizes) if axis not in dropped)
+    new: dict[SSAValue, SSAValue] = {}
+    for size, limit in zip(sizes, limits, strict=True):
+        if isinstance(size, SSAValue):
+            least = minimum(Expr.sym(size), Expr.const(limit))
+            new[size] = Builder.before(op).index(least)
+    first = len(op.operands) - len(op.sizes)
+    for position, size in enumerate(list(op.sizes), first):
+        if size in new:
+            op.operands[position] = new[size]
 
 
 def _discharge(op: Operation, owed: Obligation, scope: _Scope) -> None:

@@ -34,6 +34,8 @@ class Contraction:
     k: int | None
     scaled: bool
     a_trans: bool
+    output_scales: bool = False
+    """Whether each column of the result has a scale of its own."""
 
     @property
     def accumulator(self) -> Attribute:
@@ -144,6 +146,10 @@ def needs(tile: CubeTile, c: Contraction, l1_slots: int = 1) -> list[Need]:
             Need("scale_a", a, "mL0 * kL0 / 32", f"{a} B", "m or k"),
             Need("scale_b", b, "nL0 * kL0 / 32", f"{b} B", "n or k"),
         ]
+    if c.output_scales:
+        row = size(1, tile.n0, f32, "fb")
+        one += size(1, tile.n0, f32, "l1")
+        found.append(Need("fb", row, "nL0 * 4 B", f"{tile.n0} * 4 = {row} B", "n"))
     numbers = f"({tile.m0} + {tile.n0}) * {tile.k1}, {one} B"
     found.append(Need("l1", one * l1_slots, "(mL0 + nL0) * kL1", numbers, "k"))
     return found

@@ -46,12 +46,16 @@ from pyptoc.dialects.pypto.composite import (
     SwigluOp,
 )
 from pyptoc.dialects.pypto.indexing import (
+    ArgsortOp,
+    GatherMaskOp,
     GatherRowsOp,
     IndexAddOp,
+    IndexPutOp,
+    ScatterOp,
     ScatterRowsOp,
     TopkOp,
 )
-from pyptoc.dialects.pypto.matmul import EinsumOp, GroupedMatmulOp
+from pyptoc.dialects.pypto.matmul import EinsumOp, GroupedMatmulOp, MatmulOp
 from pyptoc.dialects.pypto.reduce import (
     AmaxOp,
     AminOp,
@@ -64,13 +68,13 @@ from pyptoc.dialects.pypto.reduce import (
     SumOp,
     VarOp,
 )
-from pyptoc.dialects.pypto.shape import ConcatOp
+from pyptoc.dialects.pypto.shape import ArangeOp, ConcatOp
 from pyptoc.dialects.pypto.unary import GeluOp, SigmoidOp, SiluOp
 from pyptoc.passes.base import PyptocPass
 from pyptoc.passes.decompose_activation import gelu, sigmoid, silu, swiglu
-from pyptoc.passes.decompose_einsum import einsum
+from pyptoc.passes.decompose_einsum import einsum, matmul
 from pyptoc.passes.decompose_grouped import grouped_matmul
-from pyptoc.passes.decompose_indexing import topk
+from pyptoc.passes.decompose_indexing import argsort, gather_mask, topk
 from pyptoc.passes.decompose_normal import (
     layer_norm,
     online_softmax,
@@ -86,11 +90,18 @@ from pyptoc.passes.decompose_reduce import (
     reduction,
     var,
 )
-from pyptoc.passes.decompose_rows import gather_rows, index_add, scatter_rows
-from pyptoc.passes.decompose_shape import concat, rope
+from pyptoc.passes.decompose_rows import (
+    gather_rows,
+    index_add,
+    index_put,
+    scatter_rows,
+)
+from pyptoc.passes.decompose_shape import arange, concat, rope
 from pyptoc.passes.shapes import Shapes
 
-DECOMPOSITIONS: dict[type[Operation], Callable[[Any, Shapes], None]] = {
+Replace = Callable[[Any, Shapes], None]
+
+DECOMPOSITIONS: dict[type[Operation], Replace] = {
     SoftmaxOp: softmax,
     OnlineSoftmaxOp: online_softmax,
     RmsNormOp: rms_norm,
@@ -104,8 +115,10 @@ DECOMPOSITIONS: dict[type[Operation], Callable[[Any, Shapes], None]] = {
     QuantMxOp: quant_mx,
     RopeOp: rope,
     ConcatOp: concat,
+    ArangeOp: arange,
     GroupedMatmulOp: grouped_matmul,
     EinsumOp: einsum,
+    MatmulOp: matmul,
     MeanOp: mean,
     VarOp: var,
     LogsumexpOp: logsumexp,
@@ -120,6 +133,10 @@ DECOMPOSITIONS: dict[type[Operation], Callable[[Any, Shapes], None]] = {
     GatherRowsOp: gather_rows,
     ScatterRowsOp: scatter_rows,
     IndexAddOp: index_add,
+    ScatterOp: index_add,
+    IndexPutOp: index_put,
+    ArgsortOp: argsort,
+    GatherMaskOp: gather_mask,
 }
 """Op class to the function that replaces such an op by base ops."""
 
@@ -139,4 +156,23 @@ class DecomposePass(PyptocPass):
             for op in list(function.walk()):
                 replace = DECOMPOSITIONS.get(type(op))
                 if replace is not None:
-                    replace(op, shapes)
+                    _replace(ctx, op, replace, shapes)
+
+
+def _replace(
+    ctx: PyptocContext, op: Operation, replace: Replace, shapes: Shapes
+) -> None:
+    """Write out `op`; say so where none of its parts has its tile."""
+    tile, block = op.attributes.get("tile"), op.parent
+    before, after = op.prev_op, op.next_op
+    replace(op, shapes)
+    if tile is None or op.parent is not None:
+        return
+    assert block is not None
+    part = block.first_op if before is None else before.next_op
+    while part is not None and part is not after:
+        if any("tile" in inner.attributes for inner in part.walk()):
+            return
+        part = part.next_op
+    name = op.name.partition(".")[2]
+    ctx.remark(op, f"the tile of {name} is not used: no part of it has its shape")

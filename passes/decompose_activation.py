@@ -39,7 +39,8 @@ def gelu(op: GeluOp, shapes: Shapes) -> None:
     step = Steps.replacing(op, shapes, op.result)
     x = step.f32(op.operands[0])
     erf = step.emit(ErfOp.make(step.mul(x, math.sqrt(0.5))))
-    y = step.mul(step.mul(x, step.add(erf, 1.0)), 0.5)
+    # Halved first: x times a number up to 2 could overflow.
+    y = step.mul(x, step.mul(step.add(erf, 1.0), 0.5))
     step.finish([step.cast(y, element_of(op.result))])
 
 

@@ -13,6 +13,8 @@ tasks read through the transpose. Other letters are joined behind it, which copi
 
 The side whose free letters come first in the result is the left one, so that a product
 that is stored the other way round needs no turning.
+
+Of a plain matmul, one output scale for all columns is repeated for each of them.
 """
 
 from __future__ import annotations
@@ -26,8 +28,11 @@ from xdsl.ir import SSAValue
 from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.pypto.infer_matmul import Equation
 from pyptoc.dialects.pypto.matmul import EinsumOp, MatmulOp
+from pyptoc.dialects.pypto.shape import ExpandOp
+from pyptoc.passes.builder import Builder
 from pyptoc.passes.shapes import Shapes
 from pyptoc.passes.steps import Steps, element_of
+from pyptoc.passes.structured import is_one
 
 
 def einsum(op: EinsumOp, shapes: Shapes) -> None:
@@ -69,7 +74,7 @@ class _Side:
         wanted = [*batch]
         for group in groups:
             wanted += [group] if group in units else list(group)
-        x = step.transpose(x, [units.index(unit) for unit in wanted])
+        x = step.transpose(x, _order(units, wanted))
         if len(wanted) > len(batch) + 2:
             parts = (*batch, *groups)
             x = step.reshape(x, [_size(part, dims) for part in parts])
@@ -87,5 +92,27 @@ class _Side:
         return units
 
 
+def _order(units: Sequence[str], wanted: Sequence[str]) -> list[int]:
+    """The places of the wanted units; both groups of a side may be empty ones."""
+    order: list[int] = []
+    for unit in wanted:
+        free = (i for i, here in enumerate(units) if here == unit and i not in order)
+        order.append(next(free))
+    return order
+
+
 def _size(letters: str, dims: dict[str, Expr]) -> Expr:
     return prod((dims[letter] for letter in letters), start=Expr.const(1))
+
+
+def matmul(op: MatmulOp, shapes: Shapes) -> None:
+    """One output scale for all columns is repeated: the unit reads one for each."""
+    if op.scale is None or not is_one(shapes.dims(op.scale), 0):
+        return
+    columns = shapes.dims(op.result)[-1]
+    if columns == Expr.const(1):
+        return
+    build = Builder.before(op)
+    every = ExpandOp.make(op.scale, [build.index_or_int(columns)])
+    place = list(op.operands).index(op.scale)
+    op.operands[place] = build.value(every, op.scale.name_hint)

@@ -2,7 +2,9 @@
 Quantisation as elementary f32 steps.
 
     quantize     a = amax(abs(x)); r = 127 / a; q = i8(rint(x * r)); scale = 1 / r
-    dequantize   f32(x) * s1 * s2, rounded once
+    asymmetric   scale = (hi - lo) / 255; z = rint(-128 - lo / scale);
+                 q = i8(rint(x / scale) + z), of lo = min(amin, 0), hi = max(amax, 0)
+    dequantize   (f32(x) - f32(z)) * s1 * s2, rounded once
     quant_mx     a = amax(abs(x)) of 32 elements; scale = the power of two at or below
                  a, divided by the greatest power of two of the f8 type;
                  q = f8(x * (1 / scale)), saturated
@@ -19,18 +21,22 @@ axis to fold is moved last by a transpose, and back in the result.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 
 from xdsl.dialects.builtin import (
     Float8E4M3FNType,
     Float8E8M0FNUType,
     i8,
+    i32,
 )
 from xdsl.ir import Attribute, SSAValue
 
 from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.pypto.composite import DequantizeOp, QuantizeOp, QuantMxOp
 from pyptoc.dialects.pypto.elementwise import GtOp
+from pyptoc.dialects.pypto.reduce import AmaxOp, AminOp, ReductionOp
 from pyptoc.dialects.pypto.shape import FullOp
+from pyptoc.passes.decompose_rows import product
 from pyptoc.passes.shapes import Shapes
 from pyptoc.passes.steps import Steps, axis_of, element_of, rank_of, replaced
 
@@ -38,10 +44,16 @@ E8M0 = Float8E8M0FNUType()
 
 
 def quantize(op: QuantizeOp, shapes: Shapes) -> None:
-    """Values in i8 and the f32 scales that bring them back."""
+    """Values in i8 and what brings them back: f32 scales, i32 zero points."""
     step = Steps.replacing(op, shapes, op.source)
+    if op.given is not None:
+        step.finish([_quantized_by(step, op, op.given)])
+        return
     dims = shapes.dims(op.source)
-    axis = axis_of(op)
+    if op.axis is None:
+        _quantize_all(step, op, dims)
+        return
+    axis = op.axis.value.data % len(dims)
     if op.group is None:
         x, folded, kept = op.source, axis, replaced(dims, axis, 1)
     else:
@@ -49,18 +61,46 @@ def quantize(op: QuantizeOp, shapes: Shapes) -> None:
         count = dims[axis].floordiv(size)
         x = step.reshape(op.source, replaced(dims, axis, count, size))
         folded, kept = axis + 1, replaced(dims, axis, count)
-    values, scale = _quantized(step, op, step.f32(step.to_last(x, folded)))
+    x = step.f32(step.to_last(x, folded))
+
+    def fold(kind: type[ReductionOp], y: SSAValue) -> SSAValue:
+        return step.reduce(kind, y, -1)
+
+    values, *parameters = _quantized(step, op, x, fold)
     values = step.from_last(values, folded)
     if op.group is not None:
         values = step.reshape(values, dims)
-    if op.group is not None or folded < rank_of(x) - 1:
-        scale = step.reshape(scale, kept)
-    step.finish([values, scale])
+    if op.group is not None or folded < rank_of(op.source) - 1:
+        parameters = [step.reshape(parameter, kept) for parameter in parameters]
+    step.finish([values, *parameters])
 
 
-def _quantized(step: Steps, op: QuantizeOp, x: SSAValue) -> tuple[SSAValue, SSAValue]:
-    """The values in i8, and one scale for each line of the last axis."""
-    amax = step.amax(step.abs(x), -1)
+def _quantize_all(step: Steps, op: QuantizeOp, dims: Sequence[Expr]) -> None:
+    """One scale for all elements: rows are folded first, then what they gave."""
+
+    def fold(kind: type[ReductionOp], x: SSAValue) -> SSAValue:
+        rank = rank_of(x)
+        if rank > 1:
+            x = step.reduce(kind, x, -1)
+            x = step.reshape(x, [product(step.shapes.dims(x))])
+        return step.reshape(step.reduce(kind, x, -1), [1] * rank)
+
+    x = step.f32(op.source)
+    if not dims:
+        x = step.reshape(x, [1])
+    results = _quantized(step, op, x, fold)
+    step.finish(results if dims else [step.reshape(one, dims) for one in results])
+
+
+Fold = Callable[[type[ReductionOp], SSAValue], SSAValue]
+"""How a reduction of all that shares a scale is emitted."""
+
+
+def _quantized(step: Steps, op: QuantizeOp, x: SSAValue, fold: Fold) -> list[SSAValue]:
+    """The values in i8, and the parameters of what shares them."""
+    if op.asymmetric is not None:
+        return _by_range(step, x, fold)
+    amax = fold(AmaxOp, step.abs(x))
     if op.scale_rule is not None and op.scale_rule.data == "amax/127":
         scale = step.div(amax, 127.0)
         scaled = step.clip(step.div(x, scale), -127.0, 127.0)
@@ -69,13 +109,36 @@ def _quantized(step: Steps, op: QuantizeOp, x: SSAValue) -> tuple[SSAValue, SSAV
         scale = step.div(1.0, ratio)
         overflows = step.eq(ratio, math.inf)
         scaled = step.mul(x, step.where(overflows, 0.0, ratio))
-    return step.cast(scaled, i8, "rint"), scale
+    return [step.cast(scaled, i8, "rint"), scale]
+
+
+def _by_range(step: Steps, x: SSAValue, fold: Fold) -> list[SSAValue]:
+    """From the least and the greatest element: values, scale, zero point."""
+    low = step.minimum(fold(AminOp, x), 0.0)
+    high = step.maximum(fold(AmaxOp, x), 0.0)
+    scale = step.div(step.sub(high, low), 255.0)
+    at = step.round(step.sub(-128.0, step.div(low, scale)))
+    at = step.clip(at, -128.0, 127.0)
+    is_zero = step.eq(scale, 0.0)
+    zero_point = step.cast(step.where(is_zero, 0.0, at), i32)
+    y = step.round(step.div(x, scale, zero_if_zero=True))
+    return [step.cast(step.add(y, step.f32(zero_point)), i8), scale, zero_point]
+
+
+def _quantized_by(step: Steps, op: QuantizeOp, scale: SSAValue) -> SSAValue:
+    """The values by a scale, and a zero point, that are given."""
+    y = step.round(step.div(step.f32(op.source), step.f32(scale)))
+    if op.zero_point is not None:
+        y = step.add(y, step.f32(op.zero_point))
+    return step.cast(y, i8)
 
 
 def dequantize(op: DequantizeOp, shapes: Shapes) -> None:
-    """f32(x), times each scale in turn, rounded once at the end."""
+    """f32(x), less the zero point, times each scale in turn, rounded at the end."""
     step = Steps.replacing(op, shapes, op.result)
     y: SSAValue = step.f32(op.source)
+    if op.zero_point is not None:
+        y = step.sub(y, step.f32(op.zero_point))
     for scale in op.scales:
         y = step.mul(y, step.f32(scale))
     step.finish([step.cast(y, element_of(op.result))])

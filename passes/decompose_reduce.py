@@ -6,7 +6,8 @@ Reductions and scans in one form: along the last axis, which a reduction keeps.
     logsumexp    log(sum(exp(x - m))) + m with m = amax(x), and -inf for a masked row
     argmax       the least index where x equals amax(x), or where x is NaN
     sum, prod    of f16 and bf16: in f32, rounded once; of small integers: in i32
-    cumsum       of f16 and bf16: in f32, each sum rounded; of small integers: in i32
+    cumsum       of f16 and bf16: in f32, each sum rounded; of small integers: in i32;
+                 of integers sums s that wrap, then (s - x) + x, which is checked
 
 Another axis is moved last by a `pypto.transpose`, through which tasks read; it comes
 first, so that what is computed needs no turning. `pypto.reshape` puts the axis of size
@@ -23,11 +24,11 @@ from __future__ import annotations
 
 import math
 
-from xdsl.dialects.builtin import AnyFloat, f32, i32
+from xdsl.dialects.builtin import AnyFloat, BoolAttr, f32, i32
 from xdsl.ir import SSAValue
 
 from pyptoc.dialects.expr import Compare, Expr
-from pyptoc.dialects.pypto.elementwise import NeOp, OrOp
+from pyptoc.dialects.pypto.elementwise import AddOp, CastOp, NeOp, OrOp
 from pyptoc.dialects.pypto.reduce import (
     AmaxOp,
     AminOp,
@@ -45,6 +46,8 @@ from pyptoc.dialects.pypto.shape import ArangeOp
 from pyptoc.passes.shapes import Shapes
 from pyptoc.passes.steps import Steps, axis_of, element_of, is_last_axis, replaced
 from pyptoc.passes.typed import integer_width
+
+NO = BoolAttr.from_bool(False)
 
 LAST_INDEX = 2**31 - 1
 """Greater than every index of an axis."""
@@ -118,11 +121,17 @@ def cumsum(op: CumsumOp, shapes: Shapes) -> None:
     width = integer_width(element)
     if width is not None and width < 32:
         inside = i32
-    if is_last_axis(op) and inside == element:
+    checked = width is not None and op.wraps is None
+    if is_last_axis(op) and inside == element and not checked:
         return
     step = Steps.replacing(op, shapes, op.source)
-    x = step.cast(step.to_last(op.source, axis_of(op)), inside)
-    y = step.cast(step.emit(CumsumOp.make(x, -1)), element)
+    x = step.to_last(op.source, axis_of(op))
+    y = step.emit(CumsumOp.make(step.cast(x, inside), -1, wraps=width is not None))
+    if inside != element:
+        y = step.emit(CastOp.make(y, element, saturate=None if width is None else NO))
+    if checked:
+        # Sums modulo 2^width: what wraps is found where the last step to it overflows.
+        y = step.emit(AddOp.make(step.sub(y, x), x, checked=True))
     step.finish([step.from_last(y, axis_of(op))])
 
 

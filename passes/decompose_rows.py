@@ -1,5 +1,5 @@
 """
-Rows by number in one form: few dimensions, f32 sums.
+Rows and elements by number in one form: few dimensions, f32 sums.
 
     %c = pypto.scatter_rows %r into %cache at %slot {rows = [0, 1, 2]}
         : tensor<?x512xi8>, tensor<?x128x1x512xi8>, tensor<?xi64>
@@ -9,24 +9,31 @@ Rows by number in one form: few dimensions, f32 sums.
     %c = pypto.reshape %1[-1, 128, 1, 512]
 
 Reshapes make no copy where the tensor is contiguous: those of a view stay away as far
-as possible. An `index_add` of f16 or bf16 converts to f32 and back, so that it rounds
-once.
+as possible. What adds up f16 or bf16 converts to f32 and back, so that it rounds once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from xdsl.dialects.builtin import BFloat16Type, Float16Type
 from xdsl.ir import Operation, OpResult, SSAValue
 
 from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.pypto.attrs import VecTileAttr
-from pyptoc.dialects.pypto.indexing import GatherRowsOp, IndexAddOp, ScatterRowsOp
+from pyptoc.dialects.pypto.indexing import (
+    GatherRowsOp,
+    IndexAddOp,
+    IndexPutOp,
+    ScatterOp,
+    ScatterRowsOp,
+)
 from pyptoc.dialects.pypto.shape import TransposeOp, ViewOp
 from pyptoc.passes.shapes import Shapes
-from pyptoc.passes.steps import Steps, axis_of, element_of, rank_of
+from pyptoc.passes.steps import Steps, element_of, rank_of
+
+Putting = TypeVar("Putting", bound=IndexAddOp | IndexPutOp | ScatterOp)
 
 
 def gather_rows(op: GatherRowsOp, shapes: Shapes) -> None:
@@ -72,15 +79,40 @@ def scatter_rows(op: ScatterRowsOp, shapes: Shapes) -> None:
     step.finish([step.reshape(written, shape)])
 
 
-def index_add(op: IndexAddOp, shapes: Shapes) -> None:
+def index_put(op: IndexPutOp, shapes: Shapes) -> None:
+    """The dimensions without indices become one, where that is free; f32 sums."""
+    count = len(op.indices)
+    shape, rows = shapes.dims(op.dest), shapes.dims(op.source)
+    if len(rows) <= 2 or is_view(op.dest) or is_view(op.source):
+        index_add(op, shapes)
+        return
+    step = Steps.replacing(op, shapes, op.dest)
+    width = product(shape[count:])
+    source = step.reshape(op.source, [rows[0], width])
+    dest = step.reshape(op.dest, [*shape[:count], width])
+    put = rebuilt(op, source, dest)
+    step.finish([step.reshape(emit_tiled(step, put), shape)])
+    index_add(put, shapes)
+
+
+def index_add(op: IndexAddOp | IndexPutOp | ScatterOp, shapes: Shapes) -> None:
     """f16 and bf16 are added in f32 and rounded once."""
     element = element_of(op.dest)
     if not isinstance(element, BFloat16Type | Float16Type):
         return
+    if not isinstance(op, IndexAddOp) and not kept(op, "add", "accumulate"):
+        return
     step = Steps.replacing(op, shapes, op.source)
-    source, dest = step.f32(op.source), step.f32(op.dest)
-    total = emit_tiled(step, IndexAddOp.make(source, dest, op.indices, axis_of(op)))
-    step.finish([step.cast(total, element)])
+    put = rebuilt(op, step.f32(op.source), step.f32(op.dest))
+    step.finish([step.cast(emit_tiled(step, put), element)])
+
+
+def rebuilt(op: Putting, source: SSAValue, dest: SSAValue) -> Putting:
+    """`op` with another source and destination."""
+    operands = [source, dest, *op.operands[2:]]
+    return type(op).create(
+        operands=operands, properties=dict(op.properties), result_types=[dest.type]
+    )
 
 
 def emit_tiled(step: Steps, op: Operation) -> SSAValue:

@@ -1,5 +1,5 @@
 """
-`concat` and `rope`: results that are written piece by piece.
+`concat` and `rope`: results that are written piece by piece; and `arange`.
 
     %r = pypto.concat %a, %b axis 0
     ->
@@ -13,18 +13,22 @@ it rotates, each from both halves of x, and never builds the rotated tensor:
     y1 = x1 * cos1 + (-x2) * sin1         x1, x2 are the halves of x, or with
     y2 = x2 * cos2 +   x1  * sin2         `interleaved` its even and odd elements
 
-in f32, rounded once. Elements behind `first` are copied.
+in f32, rounded once. Elements behind `first` are copied. `arange` counts in i32, which
+is then cast; narrow integers wrap.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from xdsl.dialects.builtin import IntegerAttr, i32
 from xdsl.ir import SSAValue
 
 from pyptoc.dialects.expr import Compare, Expr
 from pyptoc.dialects.pypto.composite import RopeOp
-from pyptoc.dialects.pypto.shape import ConcatOp, ViewOp
+from pyptoc.dialects.pypto.elementwise import CastOp
+from pyptoc.dialects.pypto.infer import is_integer
+from pyptoc.dialects.pypto.shape import ArangeOp, ConcatOp, ViewOp
 from pyptoc.passes.obligations import value_name
 from pyptoc.passes.shapes import Shapes
 from pyptoc.passes.steps import Steps, element_of, rank_of, replaced
@@ -49,6 +53,17 @@ def concat(op: ConcatOp, shapes: Shapes) -> None:
                     CODE,
                 )
     step.finish([step.join(op.inputs, joined, op.result.type)])
+
+
+def arange(op: ArangeOp, shapes: Shapes) -> None:
+    """Counting in i32; nothing if `op` does."""
+    element = element_of(op.result)
+    if element == i32:
+        return
+    step = Steps.replacing(op, shapes, op.result)
+    count = step.emit(ArangeOp.make(op.mixed_sizes, result_type=i32))
+    saturate = IntegerAttr.from_bool(False) if is_integer(element) else None
+    step.finish([step.emit(CastOp.make(count, element, saturate=saturate))])
 
 
 def rope(op: RopeOp, shapes: Shapes) -> None:

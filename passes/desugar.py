@@ -24,6 +24,7 @@ becomes
 
 A store may stand inside further loops and branches: their results then hand the
 destination on. `pypto.for` becomes one `scf.for`; loops and branches of `scf` stay.
+Probes become results (`probes.py`).
 Integer arithmetic of `arith` on indices becomes `pypto.index` (`arith_to_index.py`).
 """
 
@@ -35,16 +36,19 @@ from itertools import pairwise
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, Operation, Region, SSAValue
 
 from pyptoc.dialects.context import PyptocContext
 from pyptoc.dialects.diagnostics import error
 from pyptoc.dialects.expr import Expr, minimum
 from pyptoc.dialects.pypto.control import ForallOp, ForOp, LoopOp, YieldOp
-from pyptoc.dialects.pypto.shape import AssembleOp, StoreOp
+from pyptoc.dialects.pypto.shape import AssembleOp, FullOp, StoreOp
 from pyptoc.passes import arith_to_index
 from pyptoc.passes.base import PyptocPass
 from pyptoc.passes.builder import Builder
+from pyptoc.passes.inline import is_private
+from pyptoc.passes.probes import probes_to_results
 
 Carried = dict[SSAValue, SSAValue]
 """A forall's destination (its block argument) to the value that holds it now."""
@@ -58,6 +62,9 @@ class DesugarPass(PyptocPass):
     summary = "pypto.for, pypto.forall and pypto.store to scf.for and pypto.assemble"
 
     def run(self, ctx: PyptocContext, module: ModuleOp) -> None:
+        for function in module.ops:
+            if isinstance(function, FuncOp) and not is_private(function):
+                probes_to_results(function)
         ops = list(module.walk())
         stores = _destinations_stored_in(ops)
         for op in ops:
@@ -77,8 +84,8 @@ def _destinations_stored_in(
     for op in ops:
         if not isinstance(op, StoreOp):
             continue
-        assert isinstance(op.dest, BlockArgument)
-        owner = op.dest.block.parent_op()
+        dest = op.dest.owner
+        owner = dest.parent_op()
         parent = op.parent_op()
         while parent is not None and parent is not owner:
             found.setdefault(parent, {})[op.dest] = None
@@ -111,7 +118,27 @@ class _Desugarer:
                 case _:
                     pass
 
+    def _function(self, op: FuncOp) -> None:
+        """The tensors that probes store into are carried to the results."""
+        if not op.body.blocks:
+            return
+        kept = [
+            value
+            for first in op.body.block.ops
+            if isinstance(first, FullOp)
+            for value in first.results
+            if any(isinstance(use.operation, StoreOp) for use in value.uses)
+        ]
+        carried: Carried = {value: value for value in kept}
+        self.block(op.body.block, carried)
+        last = op.body.block.last_op
+        assert last is not None
+        last.operands = [carried.get(value, value) for value in last.operands]
+
     def _other(self, op: Operation) -> None:
+        if isinstance(op, FuncOp):
+            self._function(op)
+            return
         if op in self.stores:
             error(op, "PTO183", f"pypto.store inside {op.name} is not supported")
         for region in op.regions:

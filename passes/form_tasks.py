@@ -102,6 +102,8 @@ def obstacle(nest: list[scf.ForOp]) -> str | None:
     if len(groups) != 1:
         return f"its body holds {len(groups)} groups"
     group = groups[0]
+    if group.unit == "index":
+        return "its body holds an indexing op"
     members = set(group.ops)
     for op in nest[-1].body.block.ops:
         if op not in members and not isinstance(op, (*MOVABLE, scf.YieldOp)):

@@ -18,6 +18,8 @@ from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.pypto.indexing import (
     GatherOp,
     IndexAddOp,
+    IndexPutOp,
+    ScatterOp,
     ScatterRowsOp,
     TopkOp,
 )
@@ -41,6 +43,26 @@ def _index_add(op: IndexAddOp) -> Iterator[Obligation]:
             yield pair((op.indices, 0), (op.source, dim), sizes)
         else:
             yield pair((op.dest, dim), (op.source, dim), (want[dim], have[dim]))
+
+
+def _scatter(op: ScatterOp) -> Iterator[Obligation]:
+    """Source and indices have one shape, the destination's but for the axis."""
+    have, own, want = map(sizes_of, (op.source, op.indices, op.dest))
+    axis = op.axis.value.data % len(want)
+    for dim in range(len(want)):
+        yield pair((op.indices, dim), (op.source, dim), (own[dim], have[dim]))
+        if dim != axis:
+            yield pair((op.dest, dim), (op.source, dim), (want[dim], have[dim]))
+
+
+def _index_put(op: IndexPutOp) -> Iterator[Obligation]:
+    have, want = sizes_of(op.source), sizes_of(op.dest)
+    for indices in op.indices:
+        yield pair((indices, 0), (op.source, 0), (sizes_of(indices)[0], have[0]))
+    leading = len(op.indices)
+    for dim in range(leading, len(want)):
+        own = dim - leading + 1
+        yield pair((op.dest, dim), (op.source, own), (want[dim], have[own]))
 
 
 def _scatter_rows(op: ScatterRowsOp) -> Iterator[Obligation]:
@@ -73,6 +95,8 @@ def _topk(op: TopkOp) -> Iterator[Obligation]:
 RULES: dict[type[Operation], Callable[[Any], Iterator[Obligation]]] = {
     GatherOp: _gather,
     IndexAddOp: _index_add,
+    ScatterOp: _scatter,
+    IndexPutOp: _index_put,
     ScatterRowsOp: _scatter_rows,
     TopkOp: _topk,
 }

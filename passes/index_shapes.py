@@ -22,11 +22,14 @@ from pyptoc.dialects.npu_indexing import GatherOp as TileGatherOp
 from pyptoc.dialects.npu_indexing import OneHotOp as TileOneHotOp
 from pyptoc.dialects.npu_indexing import TopkOp as TileTopkOp
 from pyptoc.dialects.pypto.indexing import (
+    ArgsortOp,
     GatherOp,
     GatherRowsOp,
     IndexAddOp,
+    IndexPutOp,
     IndexSelectOp,
     OneHotOp,
+    ScatterOp,
     ScatterRowsOp,
     TopkOp,
 )
@@ -38,11 +41,18 @@ if TYPE_CHECKING:
 GATHERS = (GatherOp, GatherRowsOp, IndexSelectOp)
 """Ops that read a box for each index."""
 
-SCATTERS = (IndexAddOp, ScatterRowsOp)
+SCATTERS = (IndexAddOp, IndexPutOp, ScatterOp, ScatterRowsOp)
 """Ops that write into a destination by indices."""
 
-INDEXING = (*GATHERS, *SCATTERS, TopkOp, OneHotOp)
+SELECTIONS = (TopkOp, ArgsortOp)
+"""Ops that order the elements of rows."""
+
+INDEXING = (*GATHERS, *SCATTERS, *SELECTIONS, OneHotOp)
 """Ops that make a group, and a task, of their own."""
+
+
+Scatter = IndexAddOp | IndexPutOp | ScatterOp | ScatterRowsOp
+Selection = TopkOp | ArgsortOp
 
 
 @dataclass(frozen=True)
@@ -50,9 +60,10 @@ class Indexed:
     """A gather or scatter: a memory, and a box of which each dimension is .."""
 
     memory: SSAValue
-    axis: int
-    """The dimension of the memory that the indices select."""
-    indices: SSAValue
+    axes: tuple[int, ...]
+    """The dimensions of the memory that the indices select."""
+    indices: tuple[SSAValue, ...]
+    """Those of each axis."""
     memory_dims: tuple[int | None, ...]
     """.. one of the memory, if it is not selected,"""
     index_dims: tuple[int | None, ...]
@@ -69,19 +80,20 @@ def indexed(op: Operation) -> Indexed:
             rank, rows = _rank(op.indices), _rank(op.source) - 1
             return Indexed(
                 op.source,
-                0,
-                op.indices,
+                (0,),
+                (op.indices,),
                 (*[None] * rank, *range(1, rows + 1)),
                 (*range(rank), *[None] * rows),
                 op.table,
                 None if op.page is None else op.page.value.data,
                 None if op.pad is None else op.pad.value.data,
             )
-        case GatherOp():
-            rank = _rank(op.source)
+        case GatherOp() | ScatterOp():
+            memory = op.dest if isinstance(op, ScatterOp) else op.source
+            rank = _rank(memory)
             axis = op.axis.value.data % rank
             dims = tuple(None if dim == axis else dim for dim in range(rank))
-            return Indexed(op.source, axis, op.indices, dims, tuple(range(rank)))
+            return Indexed(memory, (axis,), (op.indices,), dims, tuple(range(rank)))
         case IndexSelectOp() | IndexAddOp():
             axis = op.axis.value.data % _rank(op.source)
             memory = op.dest if isinstance(op, IndexAddOp) else op.source
@@ -89,6 +101,16 @@ def indexed(op: Operation) -> Indexed:
         case ScatterRowsOp():
             missing = None if op.skip is None else op.skip.value.data
             return _along(op.dest, 0, op.indices, missing)
+        case IndexPutOp():
+            count, rank = len(op.indices), _rank(op.dest)
+            inner = range(count, rank)
+            return Indexed(
+                op.dest,
+                tuple(range(count)),
+                tuple(op.indices),
+                (None, *inner),
+                (0, *[None for _ in inner]),
+            )
         case _:
             raise TypeError(f"{op.name} is no gather and no scatter")
 
@@ -110,7 +132,7 @@ def _along(
     rank = _rank(memory)
     dims = tuple(None if dim == axis else dim for dim in range(rank))
     index = tuple(0 if dim == axis else None for dim in range(rank))
-    return Indexed(memory, axis, indices, dims, index, missing=missing)
+    return Indexed(memory, (axis,), (indices,), dims, index, missing=missing)
 
 
 def _rank(value: SSAValue) -> int:
@@ -120,7 +142,7 @@ def _rank(value: SSAValue) -> int:
 def gathered(shapes: Shapes, op: GatherOp | GatherRowsOp | IndexSelectOp) -> Dims:
     """The sizes of the result of a gather."""
     access = indexed(op)
-    memory, index = shapes.dims(access.memory), shapes.dims(access.indices)
+    memory, index = shapes.dims(access.memory), shapes.dims(access.indices[0])
     sizes: list[Expr] = []
     for dim, own in zip(access.memory_dims, access.index_dims, strict=True):
         given = [] if dim is None else [memory[dim]]
@@ -130,15 +152,16 @@ def gathered(shapes: Shapes, op: GatherOp | GatherRowsOp | IndexSelectOp) -> Dim
     return tuple(sizes)
 
 
-def scattered(shapes: Shapes, op: IndexAddOp | ScatterRowsOp) -> Dims:
+def scattered(shapes: Shapes, op: Scatter) -> Dims:
     """The sizes of the result of a scatter."""
     return shapes.dims(op.dest)
 
 
-def selected(shapes: Shapes, op: TopkOp) -> Dims:
-    """The sizes of both results of a top-k."""
+def selected(shapes: Shapes, op: Selection) -> Dims:
+    """The sizes of the results of a top-k or a sorting."""
     dims = list(shapes.dims(op.source))
-    dims[op.axis.value.data % len(dims)] = Expr.const(op.k.value.data)
+    if isinstance(op, TopkOp):
+        dims[op.axis.value.data % len(dims)] = Expr.const(op.k.value.data)
     return tuple(dims)
 
 
@@ -161,7 +184,7 @@ def merged(shapes: Shapes, op: TileTopkOp) -> Dims:
 RULES = {
     **dict.fromkeys(GATHERS, gathered),
     **dict.fromkeys(SCATTERS, scattered),
-    TopkOp: selected,
+    **dict.fromkeys(SELECTIONS, selected),
     OneHotOp: hot,
     TileGatherOp: boxed,
     TileOneHotOp: boxed,

@@ -2,8 +2,10 @@
 Tiles of indexing ops: what their tasks keep in UB, and the largest tile that fits.
 
 A gather or scatter moves boxes of rows and columns; what holds indices lies beside the
-box. A top-k visits its rows in tiles of columns, with the lists of the best, and a
-place to merge in, beside them. A given vector tile is an upper bound.
+box. A selection (top-k, argsort) visits its rows in tiles of columns, with lists of the
+first, and a place to merge in, beside them. Lists hold `MAX_KEPT` elements at most: of
+more, one part after the other is selected, each by a visit of the row. A given vector
+tile is an upper bound.
 """
 
 from __future__ import annotations
@@ -14,22 +16,32 @@ from xdsl.dialects.builtin import i1, i32, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from pyptoc.dialects.expr import Expr
-from pyptoc.dialects.pypto.indexing import OneHotOp, TopkOp
+from pyptoc.dialects.pypto.indexing import OneHotOp
 from pyptoc.dialects.tile_indexing import scratch_columns
 from pyptoc.dialects.tile_types import BufType, bytes_of, element_bits
-from pyptoc.passes.index_shapes import SCATTERS, indexed, per_of
+from pyptoc.passes.index_shapes import (
+    SCATTERS,
+    SELECTIONS,
+    Selection,
+    indexed,
+    per_of,
+    selected,
+)
 from pyptoc.passes.shapes import Dims, Shapes
 from pyptoc.passes.structured import element_type
 from pyptoc.passes.vector_tiles import FILL, MAX_COLUMNS, MAX_ROWS, VectorTile
 from pyptoc.runtime.machine import Machine
 
 MAX_MERGED = 2048
-"""Columns that a top-k merges at once, if nothing else is asked for."""
+"""Columns that a selection merges at once, if nothing else is asked for."""
+
+MAX_KEPT = 2048
+"""Elements that a selection keeps at once."""
 
 
 def tiled_value(op: Operation) -> SSAValue:
     """The tensor that the tasks of an indexing op divide."""
-    if isinstance(op, (TopkOp, *SCATTERS)):
+    if isinstance(op, (*SELECTIONS, *SCATTERS)):
         return op.operands[0]
     return op.results[0]
 
@@ -41,7 +53,7 @@ def choose(
     dims = shapes.dims(tiled_value(op))
     unit = 256 // element_bits(element_type(tiled_value(op)))
     *outer, most = given or (MAX_ROWS, MAX_COLUMNS)
-    if isinstance(op, TopkOp) and not given:
+    if isinstance(op, SELECTIONS) and not given:
         most = MAX_MERGED
     rows = _within(dims, -2, outer[-1] if outer else 1)
     columns = _within(dims, -1, most)
@@ -75,31 +87,41 @@ def _halves(rows: int) -> list[int]:
 
 def _need(op: Operation, shapes: Shapes) -> Callable[[int, int], int]:
     """Bytes that a task keeps in UB for a tile of rows and columns."""
-    if isinstance(op, TopkOp):
-        return lambda rows, columns: _topk_bytes(op, rows, columns)
+    if isinstance(op, SELECTIONS):
+        return lambda rows, columns: _selection_bytes(op, shapes, rows, columns)
     if isinstance(op, OneHotOp):
         return lambda rows, columns: _hot_bytes(op, shapes, rows, columns)
 
     access = indexed(op)
-    per, index = per_of(access), element_type(access.indices)
+    per = per_of(access)
+    indices = list(map(element_type, access.indices))
 
     def moved(rows: int, columns: int) -> int:
         # A scatter moves tile after tile through two slots each.
         box = _bytes(rows, columns, element_type(tiled_value(op)))
         if per == "element":
-            return 2 * (box + _bytes(rows, columns, index))
+            return 2 * (box + sum(_bytes(rows, columns, each) for each in indices))
         count = {"row": rows, "column": columns}.get(per, 1)
-        return 2 * (box + _bytes(1, count, index))
+        return 2 * (box + sum(_bytes(1, count, each) for each in indices))
 
     return moved
 
 
-def _topk_bytes(op: TopkOp, rows: int, columns: int) -> int:
-    element, k = element_type(op.source), max(op.k.value.data, 1)
+def kept_at_once(op: Selection, shapes: Shapes) -> int:
+    """How many elements of a row the lists of a selection hold."""
+    count: Expr = selected(shapes, op)[-1]
+    return max(1, min(count.value, MAX_KEPT)) if count.is_const else MAX_KEPT
+
+
+def _selection_bytes(op: Selection, shapes: Shapes, rows: int, columns: int) -> int:
+    element, k = element_type(op.source), kept_at_once(op, shapes)
     loaded = 2 * _bytes(rows, columns, element) + _bytes(1, rows, i64)
+    # The lists, those with pads, and those of the part before.
     lists = _bytes(rows, k, element) + _bytes(rows, k, i32)
+    most = selected(shapes, op)[-1]
+    copies = 2 if most.is_const and most.value <= k else 3
     scratch = _bytes(1, scratch_columns(k, columns), i32)
-    return loaded + 2 * lists + _bytes(rows, k, i1) + scratch
+    return loaded + copies * lists + _bytes(rows, k, i1) + scratch
 
 
 def indices_at_once(op: OneHotOp, shapes: Shapes) -> int:

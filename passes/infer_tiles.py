@@ -136,7 +136,7 @@ class TileInference:
         return VecTileAttr([tile.rows, tile.columns])
 
     def _index(self) -> VecTileAttr:
-        (op,) = self.group.ops
+        op = self.group.ops[0]
         given = self._given_vector(tensor_rank(index_tiles.tiled_value(op)))
         tile = index_tiles.choose(op, self.shapes, self.machine, given)
         if tile is None:
@@ -226,4 +226,5 @@ def contraction_of(op: MatmulOp | ScaledMmOp, shapes: Shapes) -> Contraction:
         known(shape.k),
         isinstance(op, ScaledMmOp),
         op.a_trans is not None,
+        isinstance(op, MatmulOp) and op.scale is not None,
     )

@@ -52,18 +52,18 @@ class InlinePass(PyptocPass):
         }
         done: set[str] = set()
         for function in functions.values():
-            if not function.body.blocks and not _is_private(function):
+            if not function.body.blocks and not is_private(function):
                 message = f"@{function.sym_name.data} has no body"
                 help = "an operator is written func.func @name(%x: tensor<...>) { ... }"
                 error(function, "PTO180", message, help=help)
             _inline_calls(function, functions, [], done)
         for function in functions.values():
-            if _is_private(function):
+            if is_private(function):
                 function.detach()
                 function.erase()
 
 
-def _is_private(function: FuncOp) -> bool:
+def is_private(function: FuncOp) -> bool:
     visibility = function.sym_visibility
     return visibility is not None and visibility.data == "private"
 

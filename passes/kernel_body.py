@@ -32,12 +32,21 @@ SLOTS = 2
 
 
 @dataclass(frozen=True)
+class Drain:
+    """What the store of an accumulator does to it: scales by column, then relu."""
+
+    scale: SSAValue | None = None
+    relu: bool = False
+
+
+@dataclass(frozen=True)
 class Tile:
     """A buffer and how much of it is valid."""
 
     buffer: SSAValue
     rows: Mixed
     columns: Mixed
+    drain: Drain = Drain()
 
     @property
     def extents(self) -> list[Mixed]:
@@ -169,7 +178,14 @@ class KernelBody:
         row, column = [-1] * (2 - len(kept)) + kept
         dims = self._unless_default(op.dest, (row, column))
         new = tile.StoreOp.make(
-            source.buffer, source.extents, op.dest, op.mixed_offsets, dims, combine
+            source.buffer,
+            source.extents,
+            op.dest,
+            op.mixed_offsets,
+            dims,
+            combine,
+            scale=source.drain.scale,
+            relu=source.drain.relu,
         )
         Builder.before(op).emit(new)
 

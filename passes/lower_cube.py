@@ -14,12 +14,12 @@ A matmul task's body becomes staging through L1 and L0, and matrix instructions.
     tile.store %c [%m, %n] into %y[..]
 
 The loops run at least once: with K = 0 a matmul of no products writes the zeros. A cast
-of the accumulator is the store's.
+of the accumulator is the store's, and so is an epilogue: scales by column, relu.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, Region, SSAValue
@@ -29,12 +29,12 @@ from pyptoc.dialects.expr import Compare, Expr, maximum, minimum
 from pyptoc.dialects.npu import LoadOp, StoreOp
 from pyptoc.dialects.pypto.attrs import CubeTileAttr
 from pyptoc.dialects.pypto.elementwise import CastOp
-from pyptoc.dialects.pypto.matmul import MmaOp
+from pyptoc.dialects.pypto.matmul import EpilogueOp, MmaOp
 from pyptoc.dialects.pypto.shape import FullOp, TransposeOp
 from pyptoc.dialects.subscripts import Mixed
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.cube_tiles import MX_BLOCK, CubeTile, round_up
-from pyptoc.passes.kernel_body import KernelBody, Tile, bounds_of, buffer_type_of
+from pyptoc.passes.kernel_body import Drain, KernelBody, Tile, bounds_of, buffer_type_of
 from pyptoc.passes.structured import element_type
 from pyptoc.passes.tile_settings import TILE
 
@@ -57,6 +57,8 @@ class CubeBody(KernelBody):
                 self.tiles[op.results[0]] = Tile(buffer, rows, columns)
             case CastOp():
                 self.tiles[op.results[0]] = self.tiles[op.source]
+            case EpilogueOp():
+                self._epilogue(op)
             case MmaOp():
                 self._multiply(op)
             case scf.ForOp() if op.iter_args:
@@ -67,6 +69,19 @@ class CubeBody(KernelBody):
             case _:
                 return False
         return True
+
+    def _epilogue(self, op: EpilogueOp) -> None:
+        """What the store does: its scales go from L1 to the fixpipe's buffer."""
+        tile_ = self.tiles[op.acc]
+        scale: SSAValue | None = None
+        if op.scale is not None:
+            staged = self.tiles[op.scale]
+            shape = (1, bounds_of(op.scale.type)[1])
+            scale = self.slotted(op, tile.BufType(shape, element_type(op.scale), "fb"))
+            move = tile.MoveOp.make(staged.buffer, [0, 0], staged.extents, scale)
+            Builder.before(op).emit(move)
+        drain = Drain(scale, op.relu is not None)
+        self.tiles[op.results[0]] = replace(tile_, drain=drain)
 
     def _k_loop(self, op: scf.ForOp) -> None:
         """The loop over L1 steps, without carried values and with at least one trip."""

@@ -52,8 +52,8 @@ def _gather(body: VectorBody, op: GatherOp) -> None:
     new = tile.GatherOp.of(
         op.memory,
         op.mixed_offsets,
-        op.limit,
-        body.tiles[op.indices].buffer,
+        op.limits,
+        [body.tiles[indices].buffer for indices in op.all_indices],
         op.mixed_positions,
         op.extents,
         op.copied_properties(),
@@ -70,8 +70,8 @@ def _scatter(body: VectorBody, op: ScatterOp) -> None:
     new = tile.ScatterOp.of(
         op.memory,
         op.mixed_offsets,
-        op.limit,
-        body.tiles[op.indices].buffer,
+        op.limits,
+        [body.tiles[indices].buffer for indices in op.all_indices],
         op.mixed_positions,
         op.extents,
         op.copied_properties(),
@@ -81,19 +81,20 @@ def _scatter(body: VectorBody, op: ScatterOp) -> None:
 
 
 def _topk(body: VectorBody, op: TopkOp) -> None:
-    lists = [body.tiles[value] for value in (op.values, op.indices)]
+    lists = [body.tiles[value] for value in op.lists]
     source = body.tiles[op.source]
     columns = buffer_type(source.buffer).columns
     words = scratch_columns(buffer_type(lists[0].buffer).columns, columns)
     scratch = body.allocate(op, BufType((1, words), i32, "ub"))
-    new = tile.TopkOp.make(
+    new = tile.TopkOp.of(
         source.buffer,
-        [op.first, op.size],
+        op.mixed_bounds,
         [held.buffer for held in lists],
-        scratch,
-        source.extents,
-        None if op.lengths is None else body.tiles[op.lengths].buffer,
-        op.strict is not None,
+        op.copied_properties(),
+        lengths=None if op.lengths is None else body.tiles[op.lengths].buffer,
+        after=[body.tiles[value].buffer for value in op.after],
+        scratch=scratch,
+        extents=[*source.extents, lists[0].columns],
     )
     Builder.before(op).emit(new)
     for result, held in zip(op.results, lists, strict=True):

@@ -105,7 +105,10 @@ class VectorBody(KernelBody):
                 self._arange(op)
             case MaskCausalOp():
                 dest = self.result_tile(op, self._extents(op.results[0], op.source))
-                inputs = [self.tiles[op.source].buffer, op.offset]
+                offset = op.mixed_offset
+                if isinstance(offset, int):
+                    offset = Builder.before(op).constant(offset)
+                inputs = [self.tiles[op.source].buffer, offset]
                 self._emit(op, "mask_causal", inputs, dest)
             case ExpandOp():
                 self._expand(op)
@@ -142,7 +145,7 @@ class VectorBody(KernelBody):
         sizes = list(op.mixed_sizes)
         rows, columns = [1] * (2 - len(sizes)) + sizes
         dest = self.result_tile(op, (rows, columns))
-        self._emit(op, "fill", [op.value], dest)
+        self._emit(op, "fill", [op.fill], dest)
 
     def _arange(self, op: ArangeOp) -> None:
         sizes = list(op.mixed_sizes)
@@ -180,7 +183,7 @@ class VectorBody(KernelBody):
 
     def _expand(self, op: ExpandOp) -> None:
         sizes = list(op.mixed_sizes)
-        kept = self._extents(op.results[0], op.source)
+        kept = self.tiles[op.source].extents
         given = [1] * (2 - len(sizes)) + sizes
         rows, columns = (
             k if size == -1 else size for k, size in zip(kept, given, strict=True)
@@ -233,9 +236,8 @@ class VectorBody(KernelBody):
         for argument, value in zip(arguments, last.operands, strict=True):
             held, made = self.tiles[argument], self.tiles[value]
             if made.buffer is not held.buffer:
-                self._emit(
-                    last, "copy", [made.buffer], Tile(held.buffer, *made.extents)
-                )
+                dest = Tile(held.buffer, made.rows, made.columns)
+                self._emit(last, "copy", [made.buffer], dest)
         for argument, result in zip(arguments, op.results, strict=True):
             self.tiles[result] = self.tiles[argument]
         self._drop_carried(op, last)

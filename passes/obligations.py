@@ -26,18 +26,21 @@ from xdsl.ir import Operation, SSAValue
 
 from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.pypto.base import LiteralOp
-from pyptoc.dialects.pypto.brackets import shape_of
+from pyptoc.dialects.pypto.brackets import element_of, shape_of
 from pyptoc.dialects.pypto.elementwise import CastOp
+from pyptoc.dialects.pypto.infer_shape import element_bytes
 from pyptoc.dialects.pypto.matmul import MatmulOp, ScaledMmOp
 from pyptoc.dialects.pypto.reduce import REDUCTION_OPS, CumsumOp, ReductionOp
 from pyptoc.dialects.pypto.scalars import ReadOp
 from pyptoc.dialects.pypto.shape import (
+    ArangeOp,
     AssembleOp,
     CloneOp,
     ConcatOp,
     EmptyOp,
     ExpandOp,
     FullOp,
+    ReinterpretOp,
     ReshapeOp,
     ViewOp,
 )
@@ -51,7 +54,7 @@ from pyptoc.passes.obligation import (
     value_name,
     written,
 )
-from pyptoc.passes.shapes import Dims, broadcast, is_shaped
+from pyptoc.passes.shapes import Dims, broadcast, in_elements, is_shaped
 
 __all__ = ["Obligation", "obligations", "root_name", "value_name"]
 
@@ -127,8 +130,37 @@ def _view(op: ViewOp) -> Iterator[Obligation]:
         sizes.append(dimension.size if size is None else written(size))
         if size is not None:
             yield from dimension.holds_box(written(offset), sizes[-1])
-    yield from _refined(op, sizes)
     yield from _limited(op, sizes)
+    if op.target is not None:
+        yield from _whole_elements(op, sizes[-1], op.mixed_offsets[-1])
+        sizes[-1] = in_elements(sizes[-1], op.source, op.target)
+    yield from _refined(op, sizes)
+
+
+def _whole_elements(
+    op: ViewOp | ReinterpretOp, size: Expr, offset: int | SSAValue = 0
+) -> Iterator[Obligation]:
+    """The bytes that are read as another type are whole elements of it, row by row."""
+    assert op.target is not None
+    have = element_bytes(element_of(op.source.type))
+    want = element_bytes(op.target)
+    rows = sizes_of(op.source)
+    lengths = {"offset": written(offset), "size": size}
+    if len(rows) > 1:
+        lengths["row"] = rows[-1]
+    what = f"{op.name.partition('.')[2]} of {value_name(op.source)}"
+    for name, length in lengths.items():
+        message = (
+            f"{what}: {name} of {{0}} elements of {have} B is no multiple of {want} B"
+        )
+        rest = (length * have).mod(want)
+        yield Obligation("==", rest, Expr.const(0), message, (length,))
+
+
+def _reinterpret(op: ReinterpretOp) -> Iterator[Obligation]:
+    *lead, last = sizes_of(op.source)
+    yield from _whole_elements(op, last)
+    yield from _refined(op, [*lead, in_elements(last, op.source, op.target)])
 
 
 def _refined(op: Operation, sizes: Sequence[Expr]) -> Iterator[Obligation]:
@@ -152,7 +184,7 @@ def _reduced(op: ReductionOp) -> Iterator[Obligation]:
 
 
 def _limited(
-    op: ViewOp | EmptyOp | FullOp, sizes: Sequence[Expr]
+    op: ViewOp | EmptyOp | FullOp | ArangeOp, sizes: Sequence[Expr]
 ) -> Iterator[Obligation]:
     """The bounds of `{max = [..]}` hold."""
     for axis, (size, limit) in enumerate(zip(sizes, ints(op.max), strict=False)):
@@ -177,7 +209,7 @@ def _read(op: ReadOp) -> Iterator[Obligation]:
         yield from _Dimension("read of", op.source, axis).holds_index(written(offset))
 
 
-def _sized(op: EmptyOp | FullOp) -> Iterator[Obligation]:
+def _sized(op: EmptyOp | FullOp | ArangeOp) -> Iterator[Obligation]:
     sizes = [written(size) for size in op.mixed_sizes]
     yield from _not_negative(sizes)
     yield from _refined(op, sizes)
@@ -275,6 +307,10 @@ def _matmul(op: MatmulOp | ScaledMmOp) -> Iterator[Obligation]:
     yield pair((op.lhs, at_a), (op.rhs, at_b), (k, b[k_b]))
     batches = (a[:-2], b[:-2])
     yield from _aligned((op.lhs, op.rhs), batches)
+    if isinstance(op, MatmulOp) and op.scale is not None:
+        (size,) = sizes_of(op.scale)
+        if not _is_one(size):
+            yield _same(op.scale, 0, size, n)
     if isinstance(op, ScaledMmOp):
         yield from _scales(op.scale_lhs, bool(op.scales_a_trans), m, k)
         yield from _scales(op.scale_rhs, not op.scales_b_trans, n, k)
@@ -330,7 +366,9 @@ _RULES: dict[type[Operation], Callable[[Any], Iterator[Obligation]]] = {
     ReadOp: _read,
     EmptyOp: _sized,
     FullOp: _sized,
+    ArangeOp: _sized,
     ExpandOp: _expand,
+    ReinterpretOp: _reinterpret,
     ReshapeOp: _reshape,
     MatmulOp: _matmul,
     ScaledMmOp: _matmul,

@@ -11,29 +11,46 @@ goes in between, which is a copy that users see in the IR:
     %c = pypto.clone %x
     %r = pypto.assemble %t into %c[0, 0]
 
-The same holds for what leaves a function or a loop: a result must be a buffer of its
-own, so returning an argument, a view or one value twice makes a copy.
+The same holds for what leaves a function or a block and for what a loop begins with:
+each is a buffer of its own, so an argument, a view or one value twice makes a copy.
+What a loop carries and changes is copied once, before the loop.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 
 from xdsl.dialects import func, scf
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr, TensorType
-from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue, Use
+from xdsl.ir import (
+    Block,
+    BlockArgument,
+    Operation,
+    OpResult,
+    Region,
+    SSAValue,
+    Use,
+)
 
 from pyptoc.dialects.context import PyptocContext
-from pyptoc.dialects.pypto.indexing import IndexAddOp, ScatterRowsOp
+from pyptoc.dialects.pypto.claims import ClaimOp
+from pyptoc.dialects.pypto.debug import PrintOp
+from pyptoc.dialects.pypto.scalars import AssertOp
 from pyptoc.dialects.pypto.shape import (
     AssembleOp,
     CloneOp,
+    EmptyOp,
+    ReinterpretOp,
     ReshapeOp,
     TransposeOp,
     ViewOp,
 )
+from pyptoc.dialects.tile_types import element_bits
 from pyptoc.passes.builder import Builder
+from pyptoc.passes.index_shapes import Scatter
 from pyptoc.passes.structured import defined_in
+from pyptoc.passes.typed import tensor_type
 
 
 @dataclass
@@ -47,14 +64,12 @@ class Ownership:
         """Insert clones until every destination and every result is its own."""
         for op in list(self.function.walk()):
             match op:
-                case ReshapeOp() if is_view(op.source):
+                case ReshapeOp() | PrintOp() if is_view(op.source):
                     self._copy_operand(op, 0)
-                case AssembleOp() | IndexAddOp() | ScatterRowsOp():
+                case _ if isinstance(op, AssembleOp | Scatter):
                     self._own_destination(op)
                 case scf.ForOp():
-                    for index in range(3, len(op.operands)):
-                        if is_view(op.operands[index]):
-                            self._copy_operand(op, index)
+                    self._own_operands(op, 3)
                 case scf.YieldOp():
                     self._own_yield(op)
                 case func.ReturnOp():
@@ -62,24 +77,50 @@ class Ownership:
                 case _:
                     pass
 
-    def _own_destination(self, op: AssembleOp | IndexAddOp | ScatterRowsOp) -> None:
+    def _own_destination(self, op: AssembleOp | Scatter) -> None:
         if self.may_overwrite(op.dest, op):
             return
-        root = root_of(op.dest)
-        if is_argument(root, self.function):
-            self._warn_copy(op, root)
-        self._copy_operand(op, list(op.operands).index(op.dest))
+        readers_first(root_of(op.dest), op)
+        while not self.may_overwrite(op.dest, op):
+            user, index = self._outermost(op, list(op.operands).index(op.dest))
+            root = root_of(user.operands[index])
+            if is_argument(root, self.function):
+                self._warn_copy(user, root)
+            self._copy_operand(user, index)
+
+    def _outermost(self, user: Operation, index: int) -> tuple[Operation, int]:
+        """
+        Where a copy of an operand is made once, and not in every trip.
+
+        What a loop carries and only `user` needs is copied before the loop. In a
+        parallel loop it has to be: a copy in each trip would wait for the trip before.
+        """
+        value = user.operands[index]
+        while isinstance(value, BlockArgument) and is_last_user(value, user):
+            loop = value.block.parent_op()
+            if not isinstance(loop, scf.ForOp):
+                break
+            slot = next(
+                slot
+                for slot in slots_into(loop, value.index - 1)
+                if not self.may_overwrite(loop.iter_args[slot], loop)
+            )
+            user, index = loop, slot + 3
+            value = user.operands[index]
+        return user, index
 
     def _warn_copy(self, op: Operation, root: SSAValue) -> None:
-        name = root.name_hint or "argument"
-        self.context.report(
-            "warning",
-            "PTO310",
-            op,
-            f"'{name}' is copied: it is changed, but no result has its name",
-            help=f'{{pypto.name = "{name}"}} on the result updates the argument '
-            "in place",
-        )
+        assert isinstance(root, BlockArgument)
+        name = attribute_name(self.function.arg_attrs, root.index)
+        name = name or root.name_hint or "argument"
+        copied = f"'{name}' is copied: {size_text(root)} a call"
+        if self._updated_in_place(root):
+            rule = "it is read after it was changed, and reads the old value"
+            help = f"use %{name} before the change, or the changed value after it"
+        else:
+            rule = "it is changed, but no result has its name"
+            help = f'{{pypto.name = "{name}"}} on the result updates it in place'
+        self.context.report("warning", "PTO310", op, copied, rule=rule, help=help)
 
     def may_overwrite(self, value: SSAValue, user: Operation) -> bool:
         """Whether `user` may write into the buffer of `value` in place."""
@@ -87,6 +128,8 @@ class Ownership:
             return False
         match value:
             case OpResult(op=ViewOp() | TransposeOp()):
+                return False
+            case OpResult(op=ReinterpretOp()):
                 return False
             case OpResult(op=ReshapeOp() as op):
                 return self.may_overwrite(op.source, op)
@@ -103,8 +146,9 @@ class Ownership:
                 return self._updated_in_place(value)
             case BlockArgument():
                 loop = value.block.parent_op()
-                return isinstance(loop, scf.ForOp) and self.may_overwrite(
-                    loop.iter_args[value.index - 1], loop
+                return isinstance(loop, scf.ForOp) and all(
+                    self.may_overwrite(loop.iter_args[slot], loop)
+                    for slot in slots_into(loop, value.index - 1)
                 )
             case _:
                 return False
@@ -119,14 +163,21 @@ class Ownership:
 
     def _own_yield(self, op: scf.YieldOp) -> None:
         parent = op.parent_op()
-        for index, value in enumerate(op.operands):
+        self._own_operands(op, 0, parent if isinstance(parent, scf.ForOp) else None)
+
+    def _own_operands(
+        self, op: Operation, first: int, inside: scf.ForOp | None = None
+    ) -> None:
+        """Operands from `first` on are buffers of their own, made `inside` a loop."""
+        seen: set[SSAValue] = set()
+        for index, value in list(enumerate(op.operands))[first:]:
             if not isinstance(value.type, TensorType):
                 continue
-            outer = isinstance(parent, scf.ForOp) and not defined_in(
-                root_of(value), parent
-            )
-            if is_view(value) or outer:
+            root = root_of(value)
+            outer = inside is not None and not defined_in(root, inside)
+            if is_borrowed(value) or outer or root in seen:
                 self._copy_operand(op, index)
+            seen.add(root)
 
     def _own_results(self, op: func.ReturnOp) -> None:
         seen: set[SSAValue] = set()
@@ -134,15 +185,123 @@ class Ownership:
             if not isinstance(value.type, TensorType):
                 continue
             root = root_of(value)
-            if root in seen or is_view(value) or is_argument(root, self.function):
+            if root in seen or is_borrowed(value) or is_argument(root, self.function):
                 self._copy_operand(op, index)
             seen.add(root)
 
     def _copy_operand(self, op: Operation, index: int) -> None:
-        build = Builder.before(op)
-        clone = build.value(CloneOp.make(op.operands[index]))
-        clone.name_hint = op.operands[index].name_hint
+        build, value = Builder.before(op), op.operands[index]
+        if isinstance(value, OpResult) and isinstance(value.op, EmptyOp):
+            clone = build.value(value.op.clone())  # nothing is there to be read
+        else:
+            clone = build.value(CloneOp.make(value))
+        clone.name_hint = value.name_hint
         op.operands[index] = clone
+
+
+def slots_into(loop: scf.ForOp, slot: int) -> list[int]:
+    """The carried values whose buffer a later trip may have in `slot`, itself first."""
+    last = loop.body.block.last_op
+    assert last is not None
+    found = [slot]
+    for number in found:
+        found += sorted(_slots_of(last.operands[number], loop, set()) - set(found))
+    return found
+
+
+def _slots_of(value: SSAValue, loop: scf.ForOp, seen: set[SSAValue]) -> set[int]:
+    """The carried values of `loop` whose buffer `value` may be, handed on."""
+    if value in seen:
+        return set()
+    seen.add(value)
+    sources: list[SSAValue] = []
+    match value:
+        case BlockArgument() if value.block is loop.body.block:
+            return {value.index - 1}
+        case BlockArgument():
+            inner = value.block.parent_op()
+            if isinstance(inner, scf.ForOp) and is_inside(inner, loop.body.block):
+                sources = [inner.results[value.index - 1]]
+        case OpResult(op=ReshapeOp() as op):
+            sources = [op.source]
+        case OpResult(op=scf.ForOp() as op):
+            assert op.body.block.last_op is not None
+            handed = op.body.block.last_op.operands[value.index]
+            sources = [op.iter_args[value.index], handed]
+        case OpResult(op=scf.IfOp() as op):
+            sources = [end.operands[value.index] for end in branch_ends(op)]
+        case _:
+            pass
+    return {slot for source in sources for slot in _slots_of(source, loop, seen)}
+
+
+def size_text(value: SSAValue) -> str:
+    """How large a tensor is: `4.19 MB`; with dynamic sizes its type."""
+    type_ = tensor_type(value)
+    shape = type_.get_shape()
+    if min(shape, default=0) < 0:
+        return str(type_)
+    size = float(prod(shape) * element_bits(type_.element_type) / 8)
+    for unit in ("B", "KB", "MB", "GB"):
+        if size < 1000 or unit == "GB":
+            break
+        size /= 1000
+    return f"{size:.3g} {unit}"
+
+
+def readers_first(value: SSAValue, user: Operation) -> None:
+    """
+    Move what reads `value` later in the block of `user` before `user`.
+
+    Ops stay where they are if they need what `user` makes or change `value` too, or if
+    an assert stands between: no op is moved over one.
+    """
+    home = user.parent
+    assert home is not None
+    order = {op: position for position, op in enumerate(home.ops)}
+    here = order[user]
+    later: set[Operation] = set()
+    for alias in (value, *aliases_of(value, user)):
+        for use in alias.uses:
+            reader = ancestor_in(use.operation, home)
+            if reader is not None and order[reader] > here:
+                later.add(reader)
+    needed: set[Operation] = set()
+    queue = list(later)
+    while queue:
+        op = queue.pop()
+        if op in needed:
+            continue
+        needed.add(op)
+        for operand in (v for inner in op.walk() for v in inner.operands):
+            maker = None if isinstance(operand.owner, Block) else operand.owner
+            if maker is not None and order.get(maker, -1) >= here:
+                queue.append(maker)
+    last = max((order[op] for op in needed), default=here)
+    between = [op for op, position in order.items() if here < position <= last]
+    if user in needed or home.last_op in needed or any(map(is_fence, between)):
+        return
+    if any(writes(inner, value) for op in needed for inner in op.walk()):
+        return
+    for op in sorted(needed, key=order.__getitem__):
+        op.detach()
+        home.insert_op_before(op, user)
+
+
+def writes(op: Operation, value: SSAValue) -> bool:
+    """Whether `op` may change the bytes of `value` where they are."""
+    match op:
+        case _ if isinstance(op, AssembleOp | Scatter):
+            return root_of(op.dest) is value
+        case scf.ForOp():
+            return any(root_of(initial) is value for initial in op.iter_args)
+        case _:
+            return False
+
+
+def is_fence(op: Operation) -> bool:
+    """Whether `op` may stop the program or show something."""
+    return any(isinstance(inner, AssertOp | PrintOp | ClaimOp) for inner in op.walk())
 
 
 def is_view(value: SSAValue) -> bool:
@@ -150,10 +309,17 @@ def is_view(value: SSAValue) -> bool:
     return isinstance(value, OpResult) and isinstance(value.op, ViewOp | TransposeOp)
 
 
+def is_borrowed(value: SSAValue) -> bool:
+    """Whether `value` is memory that tasks only read: a view, or bytes as a type."""
+    while isinstance(value, OpResult) and isinstance(value.op, ReshapeOp):
+        value = value.op.source
+    return is_view(value) or isinstance(value.owner, ReinterpretOp)
+
+
 def root_of(value: SSAValue) -> SSAValue:
     """The tensor whose bytes `value` shares."""
     while isinstance(value, OpResult) and isinstance(
-        value.op, ViewOp | TransposeOp | ReshapeOp
+        value.op, ViewOp | TransposeOp | ReshapeOp | ReinterpretOp
     ):
         value = value.op.source
     return value
@@ -208,7 +374,7 @@ def aliases_of(value: SSAValue, user: Operation) -> list[SSAValue]:
     queue = [value]
     while queue:
         for use in queue.pop().uses:
-            if use.operation is user:
+            if use.operation is user or are_branches(use.operation, user):
                 continue
             for alias in _shares(use):
                 if alias not in found:
@@ -221,7 +387,7 @@ def _shares(use: Use) -> list[SSAValue]:
     """The values that an op makes of the bytes of one of its operands."""
     op = use.operation
     match op:
-        case ViewOp() | TransposeOp() | ReshapeOp():
+        case ViewOp() | TransposeOp() | ReshapeOp() | ReinterpretOp():
             return list(op.results)
         case scf.ForOp() if use.index >= 3:
             number = use.index - 3
@@ -230,6 +396,21 @@ def _shares(use: Use) -> list[SSAValue]:
             return [parent.results[use.index]] if parent.results else []
         case _:
             return []
+
+
+def are_branches(one: Operation, other: Operation) -> bool:
+    """Whether two ops are in different branches of one `scf.if`."""
+    regions: dict[Operation, Region] = {}
+    region = one.parent_region()
+    while region is not None and (parent := region.parent) is not None:
+        regions[parent] = region
+        region = parent.parent_region()
+    region = other.parent_region()
+    while region is not None and (parent := region.parent) is not None:
+        if isinstance(parent, scf.IfOp) and regions.get(parent, region) is not region:
+            return True
+        region = parent.parent_region()
+    return False
 
 
 def is_inside(op: Operation, home: Block) -> bool:

@@ -15,7 +15,8 @@ between two of its ops.
     %e = pypto.exp %y                     {npu.group = 1, npu.unit = "vector"}
     %s = pypto.sum %e axis -1 {keepdim,    npu.group = 1, npu.unit = "vector"}
 
-Indexing ops are groups of their own, on vector cores (`npu.unit = "index"`).
+Indexing ops are groups of their own, on vector cores (`npu.unit = "index"`); what is
+gathered or selected may be assembled by them.
 
 Cube and vector groups meet in global memory. Views, reshapes, reads and index
 arithmetic belong to no group: consumers look through them. First, copies are made
@@ -40,8 +41,10 @@ from pyptoc.dialects.pypto.shape import AssembleOp
 from pyptoc.passes.base import PyptocPass
 from pyptoc.passes.cleanup import erase_dead
 from pyptoc.passes.groups import Group, domain_of, has_scan
+from pyptoc.passes.index_shapes import SCATTERS, Scatter
 from pyptoc.passes.matmul_shape import matmul_shape
 from pyptoc.passes.ownership import Ownership, root_of
+from pyptoc.passes.reinterpret import split_views
 from pyptoc.passes.shapes import Dims, Shapes
 from pyptoc.passes.structured import LEAVES, tensor_operands, unit_of
 from pyptoc.passes.tile_settings import nearest_tile
@@ -63,6 +66,7 @@ class PartitionPass(PyptocPass):
             if not isinstance(function, func.FuncOp):
                 continue
             erase_dead(function)
+            split_views(function)
             Ownership(ctx, function).run()
             shapes, number = Shapes(), 0
             for block in blocks_of(function):
@@ -131,7 +135,7 @@ class Grouping:
             if not isinstance(source, OpResult) or not source.has_one_use():
                 return []
             group = self._group(source.op)
-            if group is None or group.unit == "index":
+            if group is None or isinstance(source.op, SCATTERS):
                 return []
             if may_split(group.ops[0], self.shapes):
                 return []
@@ -178,19 +182,20 @@ class Grouping:
         box = tuple(map(self.shapes.mixed, op.mixed_offsets))
         return any(
             root_of(value) is root
-            and (unit_of(member) == "cube" or not self._is_box(value, box, op.source))
+            and (unit_of(member) != "vector" or not self._is_box(value, op, box))
             for member in members
             for value in tensor_operands(member)
         )
 
-    def _is_box(self, value: SSAValue, offsets: Dims, like: SSAValue) -> bool:
-        """Whether `value` is the box at `offsets` that has the sizes of `like`."""
+    def _is_box(self, value: SSAValue, store: AssembleOp, offsets: Dims) -> bool:
+        """Whether `value` is the box at `offsets` that `store` overwrites."""
         window = window_of(value, self.shapes)
         rank = len(window.offsets)
         return (
-            window.offsets == offsets
+            window.base is window_of(store.dest, self.shapes).base
+            and window.offsets == offsets
             and window.dims == tuple(range(rank - len(window.dims), rank))
-            and self.shapes.dims(value) == self.shapes.dims(like)
+            and self.shapes.dims(value) == self.shapes.dims(store.source)
         )
 
     def _is_convex(self, members: set[Operation]) -> bool:
@@ -283,7 +288,7 @@ def written_by(op: Operation) -> list[SSAValue]:
     """The tensors that `op`, or an op inside it, may write in place."""
     found: list[SSAValue] = []
     for inner in op.walk():
-        if isinstance(inner, AssembleOp):
+        if isinstance(inner, AssembleOp | Scatter):
             found.append(inner.dest)
         elif isinstance(inner, scf.ForOp):
             found += inner.iter_args

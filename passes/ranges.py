@@ -104,9 +104,9 @@ class Ranges:
     def enter_loop(self, loop: scf.ForOp) -> Ranges:
         """The facts at the start of the body of `loop`."""
         inside = self.fork()
-        lower, upper = self.expr(loop.lb), self.expr(loop.ub)
+        lower, upper, step = map(self.expr, (loop.lb, loop.ub, loop.step))
         index = loop.body.block.args[0]
-        inside.facts.assume_range(index, lower, upper - 1)
+        inside.facts.assume_range(index, lower, last_index(lower, upper, step))
         inside.facts.assume_le(lower + 1, upper)
         for argument, initial in zip(
             loop.body.block.args[1:], loop.iter_args, strict=True
@@ -146,3 +146,10 @@ class Ranges:
             comparison = Compare(negated, comparison.lhs, comparison.rhs)
         inside.assume(comparison)
         return inside
+
+
+def last_index(lower: Expr, upper: Expr, step: Expr) -> Expr:
+    """A bound of a loop's index: the last one where all is known."""
+    if not (lower.is_const and upper.is_const and step.is_const and step.value > 0):
+        return upper - 1
+    return lower + (upper.value - 1 - lower.value) // step.value * step.value

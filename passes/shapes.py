@@ -34,9 +34,11 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAVal
 from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.expr_core import Call
 from pyptoc.dialects.npu import AllocOp, LoadOp, TasksOp
+from pyptoc.dialects.npu import ReinterpretOp as MemoryReinterpretOp
 from pyptoc.dialects.npu import ReshapeOp as MemoryReshapeOp
 from pyptoc.dialects.pypto.composite import SoftmaxOp
-from pyptoc.dialects.pypto.matmul import MmaOp
+from pyptoc.dialects.pypto.infer_shape import element_bytes
+from pyptoc.dialects.pypto.matmul import EpilogueOp, MmaOp
 from pyptoc.dialects.pypto.scalars import DimOp, IndexOp
 from pyptoc.dialects.pypto.shape import (
     ArangeOp,
@@ -45,6 +47,7 @@ from pyptoc.dialects.pypto.shape import (
     EmptyOp,
     ExpandOp,
     FullOp,
+    ReinterpretOp,
     ReshapeOp,
     TransposeOp,
     ViewOp,
@@ -272,8 +275,25 @@ def _subscripted(shapes: Shapes, op: ViewOp | LoadOp) -> Dims:
         source[axis] if size is None else shapes.mixed(size)
         for axis, size in enumerate(op.mixed_sizes)
     ]
+    target = op.target if isinstance(op, ViewOp) else None
+    if target is not None:
+        sizes[-1] = in_elements(sizes[-1], op.source, target)
     dropped = set(op.dropped_dims)
     return tuple(size for axis, size in enumerate(sizes) if axis not in dropped)
+
+
+def in_elements(size: Expr, source: SSAValue, target: Attribute) -> Expr:
+    """How many elements of `target` the bytes of `size` elements of `source` hold."""
+    assert isinstance(source.type, TensorType | MemRefType)
+    element = cast("Shaped", source.type).element_type
+    have, want = element_bytes(element), element_bytes(target)
+    return (size * have).floordiv(want)
+
+
+def _reinterpreted(shapes: Shapes, op: ReinterpretOp | MemoryReinterpretOp) -> Dims:
+    target = cast("Shaped", op.results[0].type).element_type
+    *lead, last = shapes.dims(op.source)
+    return (*lead, in_elements(last, op.source, target))
 
 
 def _sized(shapes: Shapes, op: EmptyOp | FullOp | ArangeOp | AllocOp) -> Dims:
@@ -302,7 +322,7 @@ def _kept(shapes: Shapes, op: SoftmaxOp) -> Dims:
     return shapes.dims(op.source)
 
 
-def _accumulated(shapes: Shapes, op: MmaOp) -> Dims:
+def _accumulated(shapes: Shapes, op: MmaOp | EpilogueOp) -> Dims:
     return shapes.dims(op.acc)
 
 
@@ -335,10 +355,13 @@ _RULES: dict[type[Operation], Callable[[Shapes, Operation], Dims]] = {
     FullOp: _sized,
     ArangeOp: _sized,
     AllocOp: _sized,
+    ReinterpretOp: _reinterpreted,
+    MemoryReinterpretOp: _reinterpreted,
     ReshapeOp: _reshaped,
     MemoryReshapeOp: _reshaped,
     AssembleOp: _destination,
     MmaOp: _accumulated,
+    EpilogueOp: _accumulated,
     TransposeOp: _transposed,
     ConcatOp: _joined,
     ExpandOp: _expanded,

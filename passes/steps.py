@@ -17,12 +17,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from xdsl.dialects.arith import IndexCastOp, SIToFPOp
-from xdsl.dialects.builtin import IntegerAttr, StringAttr, f32, i64
+from xdsl.dialects.builtin import IntegerAttr, StringAttr, f32
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.pypto import brackets
+from pyptoc.dialects.pypto.attrs import VecTileAttr
 from pyptoc.dialects.pypto.elementwise import (
     AddOp,
     CastOp,
@@ -30,6 +30,7 @@ from pyptoc.dialects.pypto.elementwise import (
     DivOp,
     EqOp,
     MaximumOp,
+    MinimumOp,
     MulOp,
     SubOp,
     WhereOp,
@@ -44,7 +45,7 @@ from pyptoc.dialects.pypto.shape import (
     TransposeOp,
     ViewOp,
 )
-from pyptoc.dialects.pypto.unary import AbsOp, ExpOp, LogOp, NegOp, SqrtOp
+from pyptoc.dialects.pypto.unary import AbsOp, ExpOp, LogOp, NegOp, RoundOp, SqrtOp
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.shapes import Shapes
 
@@ -64,15 +65,20 @@ class Steps:
     shapes: Shapes
     shape: tuple[int, ...]
     """The shape that the composite's tile is for."""
+    tile: Attribute | None
+    """The tile of ops of that shape."""
+    order: list[int] | None = None
+    """The order of dimensions while an axis is moved last; None: as they were."""
 
     @classmethod
     def replacing(cls, op: Operation, shapes: Shapes, main: SSAValue) -> Steps:
         """Steps at `op`, whose tile is for tensors of the shape of `main`."""
         stamp: dict[str, Attribute] = {FROM: StringAttr(op.name.split(".")[-1])}
-        for key in ("tag", FROM):
+        for key in ("tag", FROM, "pypto.tiles"):
             if key in op.attributes:
                 stamp[key] = op.attributes[key]
-        return cls(op, Builder.before(op, stamp), shapes, _shape(main))
+        build, tile = Builder.before(op, stamp), op.attributes.get("tile")
+        return cls(op, build, shapes, _shape(main), tile)
 
     def finish(self, results: Sequence[SSAValue]) -> None:
         """Replace the results of the composite, which keep their names; erase it."""
@@ -87,10 +93,24 @@ class Steps:
     def emit(self, op: Operation) -> SSAValue:
         """Any op with one result."""
         result = self.build.value(op)
-        tile = self.op.attributes.get("tile")
-        if tile is not None and _shape(result) == self.shape:
-            op.attributes["tile"] = tile
+        if self.tile is not None:
+            visited = op.operands[0] if isinstance(op, ReductionOp) else result
+            shape, tile = self._moved()
+            if _shape(visited) == shape:
+                op.attributes["tile"] = tile
         return result
+
+    def _moved(self) -> tuple[tuple[int, ...], Attribute]:
+        """The shape that the tile is for, and the tile, where an axis is moved last."""
+        tile, order = self.tile, self.order
+        assert tile is not None
+        if order is None:
+            return self.shape, tile
+        if isinstance(tile, VecTileAttr):
+            sizes = (1,) * (len(order) - len(tile.sizes)) + tile.sizes
+            if len(sizes) == len(order):
+                tile = VecTileAttr([sizes[axis] for axis in order])
+        return tuple(self.shape[axis] for axis in order), tile
 
     # Elementwise
 
@@ -109,6 +129,9 @@ class Steps:
     def maximum(self, a: Value, b: Value) -> SSAValue:
         return self.emit(MaximumOp.make(a, b))
 
+    def minimum(self, a: Value, b: Value) -> SSAValue:
+        return self.emit(MinimumOp.make(a, b))
+
     def eq(self, a: Value, b: Value) -> SSAValue:
         return self.emit(EqOp.make(a, b))
 
@@ -120,6 +143,9 @@ class Steps:
 
     def neg(self, x: Value) -> SSAValue:
         return self.emit(NegOp.make(x))
+
+    def round(self, x: Value) -> SSAValue:
+        return self.emit(RoundOp.make(x))
 
     def exp(self, x: Value) -> SSAValue:
         return self.emit(ExpOp.make(x))
@@ -167,12 +193,9 @@ class Steps:
         if size.is_const:
             rounded = f32.round(float(size.value))
             return 1.0 / rounded if rounded else math.inf
-        build = self.build
-        whole = build.value(IndexCastOp(build.index(size), i64))
-        number = build.value(SIToFPOp(whole, f32))
         one = ScalarExpr("number", value=1.0)
         ratio = ScalarExpr("/", (one, ScalarExpr("operand")))
-        return build.value(ScalarOp.make(ratio, [number]))
+        return self.build.value(ScalarOp.make(ratio, [self.build.index(size)]))
 
     def one_or_nan(self, size: Expr) -> Value:
         """1.0, or NaN where `size` is 0."""
@@ -208,12 +231,15 @@ class Steps:
         """`x` with `axis` moved behind the others, where tasks fold and scan."""
         order = list(range(rank_of(x)))
         order.append(order.pop(axis))
+        if _shape(x) == self.shape:
+            self.order = order
         return self.transpose(x, order)
 
     def from_last(self, x: SSAValue, axis: int) -> SSAValue:
         """`x` with its last axis at place `axis`: undoes `to_last`."""
         order = list(range(rank_of(x) - 1))
         order.insert(axis, rank_of(x) - 1)
+        self.order = None
         return self.transpose(x, order)
 
     def join(self, parts: Sequence[SSAValue], axis: int, type_: Attribute) -> SSAValue:

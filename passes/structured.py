@@ -15,10 +15,9 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from pyptoc.dialects.pypto.indexing import TopkOp
 from pyptoc.dialects.pypto.shape import ArangeOp, FullOp
 from pyptoc.dialects.pypto.structure import Kind, Monoid, Runs, Structure, Structured
-from pyptoc.passes.index_shapes import INDEXING
+from pyptoc.passes.index_shapes import INDEXING, SELECTIONS, Selection
 from pyptoc.passes.shapes import Dims, Shapes
 from pyptoc.passes.typed import constant, tensor_type
 
@@ -42,7 +41,7 @@ def structure_of(op: Operation) -> Structure:
 def unit_of(op: Operation) -> str | None:
     """`cube`, `vector`, or `index` for indexing; None for what no task computes."""
     if isinstance(op, INDEXING):
-        return "index" if not isinstance(op, TopkOp) or is_last_axis(op) else None
+        return None if isinstance(op, SELECTIONS) and not selects_last(op) else "index"
     if not isinstance(op, Structured):
         return None
     structure = op.structure()
@@ -51,8 +50,10 @@ def unit_of(op: Operation) -> str | None:
     return structure.runs.value
 
 
-def is_last_axis(op: TopkOp) -> bool:
-    return op.axis.value.data % tensor_rank(op.source) == tensor_rank(op.source) - 1
+def selects_last(op: Selection) -> bool:
+    """Whether the elements of the last axis are put in order."""
+    rank = tensor_rank(op.source)
+    return op.axis.value.data % max(rank, 1) == rank - 1
 
 
 def by_rows(structure: Structure) -> bool:

@@ -14,15 +14,23 @@ from xdsl.ir import Operation
 
 from pyptoc.dialects.diagnostics import error
 from pyptoc.dialects.pypto.matmul import MatmulOp, ScaledMmOp
-from pyptoc.dialects.pypto.shape import EmptyOp, ReshapeOp, TransposeOp, ViewOp
+from pyptoc.dialects.pypto.shape import (
+    EmptyOp,
+    ReinterpretOp,
+    ReshapeOp,
+    TransposeOp,
+    ViewOp,
+)
 from pyptoc.passes.steps import element_of
 from pyptoc.passes.structured import unit_of
 from pyptoc.runtime.machine import Machine, load_machine, machine_names
 
-PULLED = (EmptyOp, ReshapeOp, TransposeOp, ViewOp)
+PULLED = (EmptyOp, ReinterpretOp, ReshapeOp, TransposeOp, ViewOp)
 """Tensor ops that no task computes: places, and ways to look at them."""
 
-SCALARS = ("assert", "dim", "index", "read", "scalar", "yield")
+SCALARS = frozenset(
+    ["assert", "claim", "claims", "dim", "index", "print", "read", "scalar", "yield"]
+)
 """Ops of the orchestration, which stay as they are."""
 
 

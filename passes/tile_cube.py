@@ -33,7 +33,7 @@ from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.npu_attrs import Unit
 from pyptoc.dialects.pypto.attrs import CubeTileAttr
 from pyptoc.dialects.pypto.elementwise import CastOp
-from pyptoc.dialects.pypto.matmul import MatmulOp, MmaOp, ScaledMmOp
+from pyptoc.dialects.pypto.matmul import EpilogueOp, MatmulOp, MmaOp, ScaledMmOp
 from pyptoc.dialects.pypto.shape import AssembleOp, FullOp, ReshapeOp
 from pyptoc.dialects.subscripts import DYNAMIC
 from pyptoc.passes.builder import Builder
@@ -199,6 +199,11 @@ class CubeTiler:
         inner.build.yield_(inner.build.value(self._mma(carried, operands)))
         result: SSAValue = loop.results[0]
         wanted = element_type(self.op.results[0])
+        if isinstance(self.op, MatmulOp) and has_epilogue(self.op):
+            scale = [] if self.op.scale is None else [body.tile(self.op.scale, [n])]
+            relu = self.op.relu is not None
+            last = EpilogueOp.make(result, *scale, target=wanted, relu=relu)
+            return body.build.value(last)
         if wanted != accumulator:
             result = body.build.value(CastOp.make(result, wanted))
         return result
@@ -223,10 +228,17 @@ class CubeTiler:
         )
         left, right, *scaled = self.op.structure().reads
         tiles = [body.tile(a.value, box_of(a, places)) for a in (left, right)]
+        # An output scale is for the whole sum: no part of a step.
+        scaled = scaled if scales else []
         for window, access in zip(scales, scaled, strict=True):
             *box, last, _ = box_of(access, places, whole=blocks)
             tiles.append(body.tile_of(window, [*box, doubled(last)]))
         return tiles
+
+
+def has_epilogue(op: MatmulOp) -> bool:
+    """Whether the result is scaled or cut off at 0 while it is stored."""
+    return op.scale is not None or op.relu is not None
 
 
 def doubled(extent: Extent) -> Extent:

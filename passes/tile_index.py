@@ -1,5 +1,6 @@
 """
-One indexing op becomes one `npu.tasks` that gathers, scatters, or keeps the best.
+One indexing op becomes one `npu.tasks` that gathers, scatters, or puts in order.
+What it makes is stored where the group's `assemble`, if there is one, puts it.
 
     %y = pypto.gather_rows %x at %i              x [R, 512], i [N], tile 64 x 512
     ->
@@ -11,11 +12,8 @@ One indexing op becomes one `npu.tasks` that gathers, scatters, or keeps the bes
 
 The memory that is gathered from is no tile: the task reaches into all of it. A scatter
 keeps the order of its indices, because the last of equal ones wins, or sums round: one
-task goes along the indices in a loop, the other dimensions are divided. A top-k carries
-its lists through a loop over the columns:
-
-    %v, %i = scf.for %c = 0 to L step 2048 iter_args(%v0 = full 0, %i0 = full -1) {
-      %t = pypto.view %x[.., %c +: %n] ; npu.topk %t from %c of L into %v0, %i0 }
+task goes along the indices in a loop, the other dimensions are divided. The bodies of
+top-k and argsort are in `tile_selection.py`.
 """
 
 from __future__ import annotations
@@ -26,10 +24,8 @@ from dataclasses import dataclass, field
 from xdsl.dialects.builtin import (
     IntegerAttr,
     StringAttr,
-    TensorType,
     UnitAttr,
     i1,
-    i32,
 )
 from xdsl.ir import Attribute, SSAValue
 
@@ -37,19 +33,25 @@ from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.indexed import options_of
 from pyptoc.dialects.npu_attrs import Unit
 from pyptoc.dialects.npu_indexing import GatherOp, OneHotOp, ScatterOp
-from pyptoc.dialects.npu_indexing import TopkOp as MergeOp
 from pyptoc.dialects.pypto import indexing
 from pyptoc.dialects.pypto.attrs import VecTileAttr
-from pyptoc.dialects.pypto.elementwise import LtOp, OrOp, WhereOp
-from pyptoc.dialects.pypto.shape import ExpandOp, FullOp
+from pyptoc.dialects.pypto.elementwise import OrOp
+from pyptoc.dialects.pypto.shape import AssembleOp
 from pyptoc.dialects.subscripts import Mixed
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.groups import Group
-from pyptoc.passes.index_shapes import SCATTERS, Indexed, indexed, per_of
+from pyptoc.passes.index_shapes import (
+    SCATTERS,
+    SELECTIONS,
+    Indexed,
+    Scatter,
+    indexed,
+    per_of,
+)
 from pyptoc.passes.index_tiles import indices_at_once, tiled_value
 from pyptoc.passes.nests import Nest
 from pyptoc.passes.shapes import Shapes
-from pyptoc.passes.structured import element_type, is_one
+from pyptoc.passes.structured import element_type
 from pyptoc.passes.task_builder import (
     ONE,
     ZERO,
@@ -60,10 +62,11 @@ from pyptoc.passes.task_builder import (
     bounded_type,
     cut,
     empty_like,
+    offsets_at,
     open_tasks,
 )
+from pyptoc.passes.tile_selection import SelectionBody, full
 from pyptoc.passes.tile_settings import TILE
-from pyptoc.passes.typed import constant
 from pyptoc.passes.windows import window_of
 
 
@@ -78,7 +81,10 @@ class IndexTiler:
     nest: Nest = field(default_factory=Nest)
 
     def __post_init__(self) -> None:
-        (self.op,) = self.group.ops
+        self.op = self.group.ops[0]
+        self.stored = {
+            op.source: op for op in self.group.ops if isinstance(op, AssembleOp)
+        }
         tile = self.op.attributes[TILE]
         assert isinstance(tile, VecTileAttr)
         assert not self.nest.loops, "form-tasks marks no loop around an indexing op"
@@ -89,13 +95,11 @@ class IndexTiler:
     def _looped_dims(self) -> set[int]:
         """The dimensions along which one task goes in a loop."""
         op, last = self.op, len(self.dims) - 1
-        if isinstance(op, indexing.TopkOp):
+        if isinstance(op, SELECTIONS):
             return {last}
         if not isinstance(op, SCATTERS):
             return set()
-        return {
-            dim for dim, own in enumerate(indexed(op).index_dims) if own is not None
-        }
+        return {dim for dim, own in enumerate(indexed(op).memory_dims) if own is None}
 
     def step(self, dim: int) -> int:
         """The size of a tile along a dimension."""
@@ -115,13 +119,25 @@ class IndexTiler:
         body = Body(self, frame, dict(zip(used, frame.outs, strict=True)))
         body.run()
         for old, new in zip(used, frame.op.results, strict=True):
-            new.name_hint = old.name_hint
-            old.replace_all_uses_with(new)
+            stored = self.stored.get(old)
+            value = old if stored is None else stored.results[0]
+            new.name_hint = value.name_hint
+            value.replace_all_uses_with(new)
         return frame
+
+    def offsets(self, result: SSAValue, extents: Sequence[Extent]) -> list[Expr]:
+        """Where a tile of a result goes in its destination."""
+        stored = self.stored.get(result)
+        if stored is None:
+            return [extent.lo for extent in extents]
+        base = tuple(map(self.shapes.mixed, stored.mixed_offsets))
+        return offsets_at(extents, base)
 
     def _initial(self, result: SSAValue) -> SSAValue:
         if isinstance(self.op, SCATTERS):
             return self.op.dest
+        if result in self.stored:
+            return self.stored[result].dest
         return empty_like(result, self.build, self.shapes, self.roots)
 
 
@@ -147,7 +163,7 @@ class Body:
             step = self.tiler.step(dim)
             if dim not in self.tiler.looped:
                 extents.append(self._tile(next(indices) * step, step, total))
-            elif isinstance(op, indexing.TopkOp):
+            elif isinstance(op, SELECTIONS):
                 extents.append(ONE)
             else:
                 loop, body = body.loop(ZERO, total, step, name="t")
@@ -155,8 +171,11 @@ class Body:
                 start = Expr.sym(loop.body.block.args[0])
                 extents.append(self._tile(start, step, total))
         match op:
-            case indexing.TopkOp():
-                Selection(self, op, extents[:-1]).run()
+            case indexing.TopkOp() | indexing.ArgsortOp():
+                used, step = list(self.outs), self.tiler.steps[-1]
+                SelectionBody(
+                    op, self.shapes, used, self.store, extents[:-1], step
+                ).run(body)
             case indexing.OneHotOp():
                 self._one_hot(op, extents)
             case _:
@@ -168,12 +187,16 @@ class Body:
         return cut(start, step, total)
 
     def store(
-        self, result: SSAValue, tile: SSAValue, extents: Sequence[Extent]
+        self,
+        body: BodyBuilder,
+        result: SSAValue,
+        tile: SSAValue,
+        extents: Sequence[Extent],
     ) -> None:
-        """Assemble a tile of a result that somebody uses."""
+        """Assemble a tile of a result, if somebody uses it."""
         if result in self.outs:
-            offsets = [extent.lo for extent in extents]
-            self.frame.body.assemble(tile, self.outs[result], offsets)
+            offsets = self.tiler.offsets(result, extents)
+            body.assemble(tile, self.outs[result], offsets)
 
     # -- gathers and scatters
 
@@ -182,24 +205,26 @@ class Body:
     ) -> None:
         """One box, by the indices that go with it."""
         index_extents = self._index_extents(access, extents)
-        indices = body.tile(access.indices, index_extents)
+        indices = [body.tile(value, index_extents) for value in access.indices]
         positions = [body.index(extent.lo) for extent in index_extents]
         box = [ONE] * (2 - len(extents)) + list(extents)
         sizes = [body.index(extent.size) for extent in box[-2:]]
-        memory, offsets, dims, axis = self._place(body, access, extents)
-        limit = body.index(self.shapes.dims(access.memory)[access.axis])
+        memory, offsets, dims, axes = self._place(body, access, extents)
+        sizes_of_memory = self.shapes.dims(access.memory)
+        limits = [body.index(sizes_of_memory[axis]) for axis in access.axes]
         table, table_axis = self._table(body, access)
+        names = (f"%{value.name_hint or 'indices'}" for value in access.indices)
         options = options_of(
-            axis,
+            axes,
             dims,
             per_of(access),
             missing=access.missing,
             asked_by=self.op.name.partition(".")[2],
-            asked_at=f"%{access.indices.name_hint or 'indices'}",
+            asked_at=", ".join(names),
             page=access.page,
             table_axis=table_axis,
         )
-        common = (memory, offsets, limit, indices, positions, sizes)
+        common = (memory, offsets, limits, indices, positions, sizes)
         op = self.op
         if isinstance(op, SCATTERS):
             options |= scatter_options(op)
@@ -209,7 +234,7 @@ class Body:
         type_ = bounded_type(extents[-2:], element_type(op.results[0]))
         gather = GatherOp.of(*common, options, table=table, result_type=type_)
         tile = body.build.value(gather)
-        self.store(op.results[0], tile, extents)
+        self.store(body, op.results[0], tile, extents)
 
     def _index_extents(
         self, access: Indexed, extents: Sequence[Extent]
@@ -224,8 +249,8 @@ class Body:
 
     def _place(
         self, body: BodyBuilder, access: Indexed, extents: Sequence[Extent]
-    ) -> tuple[SSAValue, list[Mixed], list[int], int]:
-        """The memory, offsets into it, the dimensions of the box, and the axis."""
+    ) -> tuple[SSAValue, list[Mixed], list[int], list[int]]:
+        """The memory, offsets into it, the dimensions of the box, and the axes."""
         window = window_of(access.memory, self.shapes)
         offsets = list(window.offsets)
         dims = [-1] * max(0, 2 - len(extents))
@@ -237,7 +262,7 @@ class Body:
         if isinstance(self.op, SCATTERS):
             base = self.outs.get(self.op.results[0], base)
         mixed = [body.index(offset) for offset in offsets]
-        return base, mixed, dims[-2:], window.dims[access.axis]
+        return base, mixed, dims[-2:], [window.dims[axis] for axis in access.axes]
 
     def _table(
         self, body: BodyBuilder, access: Indexed
@@ -275,130 +300,18 @@ class Body:
             both = OrOp.make(loop.body.block.args[1], found)
             inner.build.yield_(inner.build.value(both))
             mask = loop.results[0]
-        self.store(op.results[0], mask, extents)
+        self.store(body, op.results[0], mask, extents)
 
 
-@dataclass
-class Selection:
-    """The body of a top-k: lists of the best, merged with tile after tile."""
-
-    task: Body
-    op: indexing.TopkOp
-    outer: Sequence[Extent]
-    """The extents of all dimensions but the last."""
-
-    def run(self) -> None:
-        task, op = self.task, self.op
-        body, shapes = task.frame.body, task.shapes
-        k, total = op.k.value.data, shapes.dims(op.source)[-1]
-        kept = Extent(ZERO, Expr.const(k), max(k, 1))
-        extents = [*self.outer, kept]
-        if k:
-            values, indices = self._lists(body, extents, total)
-            values, indices = self._padded(body, extents, values, indices)
-            task.store(op.values, values, extents)
-            task.store(op.indices, indices, extents)
-
-    def _lists(
-        self, body: BodyBuilder, extents: Sequence[Extent], total: Expr
-    ) -> tuple[SSAValue, SSAValue]:
-        element, step = element_type(self.op.source), self.task.tiler.steps[-1]
-        box = list(extents)[-2:]
-        sizes = [body.index(extent.size) for extent in box]
-        values = full(body, constant(0, element), bounded_type(box, element), sizes)
-        indices = full(body, constant(-1, i32), bounded_type(box, i32), sizes)
-        lengths = self._lengths(body)
-        if total.is_const and 0 < total.value <= step:
-            whole = Extent(ZERO, total, total.value)
-            return self._merge(body, whole, total, (values, indices), lengths)
-        loop, inner = body.loop(ZERO, total, step, [values, indices], name="c")
-        start = Expr.sym(loop.body.block.args[0])
-        part = cut(start, step, total)
-        _, held, places = loop.body.block.args
-        merged = self._merge(inner, part, total, (held, places), lengths)
-        inner.build.yield_(*merged)
-        return loop.results[0], loop.results[1]
-
-    def _merge(
-        self,
-        body: BodyBuilder,
-        part: Extent,
-        total: Expr,
-        lists: tuple[SSAValue, SSAValue],
-        lengths: SSAValue | None,
-    ) -> tuple[SSAValue, SSAValue]:
-        """The lists with a tile of columns."""
-        tile = body.tile(self.op.source, [*self.outer, part])
-        first, size = body.index(part.lo), body.index(total)
-        strict = self.op.pad_index is None and lengths is not None
-        merge = MergeOp.make(tile, first, size, *lists, lengths, strict)
-        values, indices = body.build.emit(merge)
-        return values, indices
-
-    def _lengths(self, body: BodyBuilder) -> SSAValue | None:
-        """The lengths of the rows of a tile, one for each row."""
-        op = self.op
-        if op.lengths is None:
-            return None
-        dims = self.task.shapes.dims(op.lengths)
-        aligned = list(self.outer)[len(self.outer) - len(dims) :]
-        extents = [
-            ONE if is_one(dims, axis) else extent for axis, extent in enumerate(aligned)
-        ]
-        lengths = body.tile(op.lengths, extents)
-        rows = self.outer[-1] if self.outer else ONE
-        if rows.bound == 1 or (extents and extents[-1] is rows):
-            return lengths
-        type_ = bounded_type([rows], element_type(op.lengths))
-        return body.build.value(
-            ExpandOp.make(lengths, [body.index(rows.size)], result_type=type_)
-        )
-
-    def _padded(
-        self,
-        body: BodyBuilder,
-        extents: Sequence[Extent],
-        values: SSAValue,
-        indices: SSAValue,
-    ) -> tuple[SSAValue, SSAValue]:
-        """Places without an element get the pad's value and index."""
-        op = self.op
-        if op.pad_index is None:
-            return values, indices
-        element, pad = element_type(op.source), op.pad_index.value.data
-        needs_values = op.values in self.task.outs
-        if not needs_values and pad == -1:
-            return values, indices
-        none = body.build.value(LtOp.make(indices, 0))
-        if needs_values:
-            value = float("-inf") if op.pad_value is None else op.pad_value.value.data
-            chosen = WhereOp.make(none, constant(value, element), values)
-            values = body.build.value(chosen)
-        if pad != -1:
-            indices = body.build.value(WhereOp.make(none, pad, indices))
-        return values, indices
-
-
-def scatter_options(
-    op: indexing.IndexAddOp | indexing.ScatterRowsOp,
-) -> dict[str, Attribute]:
+def scatter_options(op: Scatter) -> dict[str, Attribute]:
     """What a scatter says besides where."""
-    if isinstance(op, indexing.IndexAddOp):
-        return {"combine": StringAttr("add")}
-    return {} if op.unique is None else {"unique": UnitAttr()}
-
-
-def full(
-    body: BodyBuilder,
-    value: Attribute,
-    type_: TensorType[Attribute],
-    sizes: Sequence[Mixed],
-) -> SSAValue:
-    """A tile of one value."""
-    shape = type_.get_shape()
-    given = list(sizes)[len(sizes) - len(shape) :]
-    mixed = [
-        static if static >= 0 else size
-        for static, size in zip(shape, given, strict=True)
-    ]
-    return body.build.value(FullOp.make(value, mixed, result_type=type_))
+    match op:
+        case indexing.ScatterRowsOp():
+            return {} if op.unique is None else {"unique": UnitAttr()}
+        case indexing.ScatterOp():
+            adds = op.add is not None
+        case indexing.IndexPutOp():
+            adds = op.accumulate is not None
+        case indexing.IndexAddOp():
+            adds = True
+    return {"combine": StringAttr("add")} if adds else {}

@@ -25,18 +25,15 @@ def nearest_tile(
     op: Operation, kind: type[Tile], of_defaults: Callable[[TilesAttr], Tile | None]
 ) -> Tile | None:
     """The tile on `op`, else the nearest default of a loop, function or module."""
-    own = op.attributes.get("tile")
-    if isinstance(own, kind):
-        return own
-    parent = op.parent_op()
-    while parent is not None:
+    at: Operation | None = op
+    while at is not None:
         for key in ("tile", "pypto.tiles"):
-            found = parent.attributes.get(key)
+            found = at.attributes.get(key)
             if isinstance(found, kind):
                 return found
             if isinstance(found, TilesAttr):
                 chosen = of_defaults(found)
                 if chosen is not None:
                     return chosen
-        parent = parent.parent_op()
+        at = at.parent_op()
     return None

@@ -40,7 +40,6 @@ from xdsl.dialects.builtin import (
     TensorType,
     UnitAttr,
     f32,
-    i32,
     i64,
 )
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
@@ -348,26 +347,28 @@ class Scope:
         type_ = bounded_type(extents[-2:], element_type(value))
         match value.owner:
             case FullOp() as op:
-                return self.full(op.value, type_)
+                tile = self.full(op.fill, type_)
+                if isinstance(tile, OpResult):
+                    tile.op.location = op.location
+                return tile
             case ArangeOp():
                 return self._arange(type_, extents[-1].lo)
             case _:
                 return self.body.tile(value, extents)
 
     def _arange(self, type_: TensorType[Attribute], start: Expr) -> SSAValue:
-        """The numbers from `start` on, along the last dimension."""
+        """The numbers from `start` on, along the last dimension; i32 by now."""
         sizes, build = self._sizes(type_), self.body.build
-        counted = TensorType(i32, type_.get_shape(), type_.encoding)
-        tile = build.value(ArangeOp.make(sizes, result_type=counted))
-        if start != ZERO:
-            first = self.body.index(start)
-            literal = first if isinstance(first, SSAValue) else build.constant(first)
-            tile = build.value(AddOp.make(tile, literal))
-        if counted == type_:
+        tile = build.value(ArangeOp.make(sizes, result_type=type_))
+        if start == ZERO:
             return tile
-        return build.value(CastOp.make(tile, type_.element_type))
+        first = self.body.index(start)
+        literal = first if isinstance(first, SSAValue) else build.constant(first)
+        return build.value(AddOp.make(tile, literal))
 
-    def full(self, value: Attribute, type_: TensorType[Attribute]) -> SSAValue:
+    def full(
+        self, value: Attribute | SSAValue, type_: TensorType[Attribute]
+    ) -> SSAValue:
         """A tile of one value."""
         sizes = self._sizes(type_)
         return self.body.build.value(FullOp.make(value, sizes, result_type=type_))
@@ -398,12 +399,14 @@ class Scope:
             self.tile_of(v) if isinstance(v.type, TensorType) else v
             for v in op.operands
         ]
+        properties = last_axis(op)
         if isinstance(op, MaskCausalOp):
-            operands[1] = self._mask_offset(op)
+            operands[1:] = [self._mask_offset(op)]
+            properties.pop("static_offset", None)
         copy = type(op).create(
             operands=operands,
             result_types=[self._tile_type(result) for result in op.results],
-            properties=last_axis(op),
+            properties=properties,
             attributes=without_marks(op),
         )
         self.body.build.emit(copy)
@@ -426,7 +429,7 @@ class Scope:
                 kind.create(operands=[tile], result_types=[type_], properties=flags)
             )
             for kind, type_, flags in (
-                (CumsumOp, tile.type, {"axis": LAST}),
+                (CumsumOp, tile.type, last_axis(op)),
                 (SumOp, before.type, {"axis": LAST, "keepdim": UnitAttr()}),
             )
         )
@@ -440,7 +443,7 @@ class Scope:
     def _mask_offset(self, op: MaskCausalOp) -> SSAValue:
         """The offset of the diagonal as this tile sees it."""
         rows, columns = self.extents(op.source)[-2:]
-        offset = self.task.shapes.expr(op.offset) + rows.lo - columns.lo
+        offset = self.task.shapes.mixed(op.mixed_offset) + rows.lo - columns.lo
         value = self.body.index(offset)
         return value if isinstance(value, SSAValue) else self.body.build.constant(value)
 

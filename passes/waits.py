@@ -22,7 +22,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.interval import Interval
-from pyptoc.dialects.npu import JoinOp, NoEventsOp, ReadOp, TasksOp
+from pyptoc.dialects.npu import JoinOp, NoEventsOp, PrintOp, ReadOp, TasksOp
 from pyptoc.dialects.npu_attrs import ALL, EVENTS, OVERLAPS, Selector
 from pyptoc.passes.accesses import BoxAccess, accesses_of
 from pyptoc.passes.buffer_roots import BufferRoots
@@ -76,7 +76,7 @@ class WaitDeriver:
             match op:
                 case TasksOp():
                     launched.append(self._tasks(op, state))
-                case ReadOp():
+                case ReadOp() | PrintOp():
                     self._read(op, state)
                 case scf.ForOp():
                     launched += self._loop(op, state)
@@ -125,7 +125,7 @@ class WaitDeriver:
             elif not are_apart(other, access, ranges):
                 yield selector_of(pending.tasks, other, access)
 
-    def _read(self, op: ReadOp, state: State) -> None:
+    def _read(self, op: ReadOp | PrintOp, state: State) -> None:
         root = self.roots.root(op.source)
         events = [p.events for p in state.get(root, ()) if p.writes]
         waits = list(dict.fromkeys(events))

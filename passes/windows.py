@@ -41,7 +41,7 @@ def window_of(value: SSAValue, shapes: Shapes) -> Window:
         inner = window_of(op.source, shapes)
         dims = tuple(inner.dims[axis] for axis in ints(op.perm))
         return Window(inner.base, inner.offsets, dims)
-    if isinstance(op, ViewOp):
+    if isinstance(op, ViewOp) and op.target is None:
         return _viewed(op, shapes)
     rank = tensor_rank(value)
     return Window(value, (Expr.const(0),) * rank, tuple(range(rank)))

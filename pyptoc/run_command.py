@@ -173,9 +173,12 @@ def summary_table(signature: Signature, results: dict[str, Any]) -> list[str]:
     """What a run without expected values shows: type, range and mean."""
     import numpy as np
 
+    from pyptoc.runtime.numerics import element_name
+
     rows = [("result", "type", "min", "max", "mean")]
-    for result in signature.results:
-        array = np.asarray(results[result.name])
+    kinds = {result.name: result.element_type for result in signature.results}
+    for name, value in results.items():
+        array = np.asarray(value)
         sizes = ",".join(map(str, array.shape))
         wide = array.astype(np.float64)
         finite = wide[np.isfinite(wide)]
@@ -183,11 +186,11 @@ def summary_table(signature: Signature, results: dict[str, Any]) -> list[str]:
         if finite.size:
             low, high = f"{finite.min():.6g}", f"{finite.max():.6g}"
             mean = f"{finite.mean():.6g}"
-        kind = f"{result.element_type}[{sizes}]"
+        kind = f"{kinds.get(name) or element_name(array.dtype)}[{sizes}]"
         odd = wide.size - finite.size
         if odd:
             mean += f"   ({odd} not finite)"
-        rows.append((result.name, kind, low, high, mean))
+        rows.append((name, kind, low, high, mean))
     return table(rows)
 
 

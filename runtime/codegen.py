@@ -18,16 +18,14 @@ the generated function leads back to a line of the user's file (`explain`).
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import count
 from typing import Any, NoReturn, cast
 
-import numpy as np
 from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, f32
 from xdsl.ir import Block, Operation, SSAValue
 
 from pyptoc.dialects.diagnostics import CompileError, Diagnostic, Note, RunError
@@ -35,31 +33,13 @@ from pyptoc.dialects.expr import to_python
 from pyptoc.dialects.pypto.scalar_expr import ScalarExpr
 from pyptoc.dialects.pypto.scalars import AssertOp, IndexOp, ScalarOp
 from pyptoc.runtime.failures import raise_assertion
+from pyptoc.runtime.scalar_code import HELPERS, to_f32, translate
+from pyptoc.runtime.scalar_code import NAMES as SCALAR_OPS
 
 Value = SSAValue | int
 Handler = Callable[[Operation], None]
 
 _serial = count()
-
-
-def to_f32(value: float) -> float:
-    """The value rounded to f32; sums and products of two f32 round only once so."""
-    return float(np.float32(value))
-
-
-def divide(a: float, b: float) -> float:
-    """IEEE division: no exception for a zero divisor."""
-    with np.errstate(all="ignore"):
-        return float(np.float32(a) / np.float32(b))
-
-
-def truncated_quotient(a: int, b: int) -> int:
-    quotient = abs(a) // abs(b)
-    return quotient if (a < 0) == (b < 0) else -quotient
-
-
-def truncated_remainder(a: int, b: int) -> int:
-    return a - b * truncated_quotient(a, b)
 
 
 def fits(value: int) -> int:
@@ -69,72 +49,9 @@ def fits(value: int) -> int:
     return value
 
 
-def maximum(a: float, b: float) -> float:
-    return math.nan if math.isnan(a) or math.isnan(b) else max(a, b)
+_HELPERS: dict[str, Any] = {"fits": fits, **HELPERS}
 
-
-def minimum(a: float, b: float) -> float:
-    return math.nan if math.isnan(a) or math.isnan(b) else min(a, b)
-
-
-def f32_function(function: np.ufunc) -> Callable[..., float]:
-    """A numpy function of f32 on Python floats."""
-
-    def apply(*args: float) -> float:
-        with np.errstate(all="ignore"):
-            return float(function(*map(np.float32, args)))
-
-    return apply
-
-
-_HELPERS: dict[str, Any] = {
-    "to_f32": to_f32,
-    "divide": divide,
-    "fits": fits,
-    "truncated_quotient": truncated_quotient,
-    "truncated_remainder": truncated_remainder,
-    "maximum": maximum,
-    "minimum": minimum,
-    "sqrt_f32": f32_function(np.sqrt),
-    "exp_f32": f32_function(np.exp),
-    "log_f32": f32_function(np.log),
-    "abs_f32": f32_function(np.absolute),
-    "pow_f32": f32_function(np.power),
-}
-
-_TEMPLATES: dict[str, str] = {
-    "arith.addi": "{0} + {1}",
-    "arith.subi": "{0} - {1}",
-    "arith.muli": "{0} * {1}",
-    "arith.floordivsi": "{0} // {1}",
-    "arith.ceildivsi": "-(-{0} // {1})",
-    "arith.ceildivui": "-(-{0} // {1})",
-    "arith.divsi": "truncated_quotient({0}, {1})",
-    "arith.divui": "{0} // {1}",
-    "arith.remsi": "truncated_remainder({0}, {1})",
-    "arith.remui": "{0} % {1}",
-    "arith.minsi": "min({0}, {1})",
-    "arith.minui": "min({0}, {1})",
-    "arith.maxsi": "max({0}, {1})",
-    "arith.maxui": "max({0}, {1})",
-    "arith.andi": "{0} & {1}",
-    "arith.ori": "{0} | {1}",
-    "arith.xori": "{0} ^ {1}",
-    "arith.select": "{1} if {0} else {2}",
-    "arith.index_cast": "{0}",
-    "arith.extsi": "{0}",
-    "arith.sitofp": "to_f32({0})",
-    "arith.fptosi": "int({0})",
-    "arith.addf": "to_f32({0} + {1})",
-    "arith.subf": "to_f32({0} - {1})",
-    "arith.mulf": "to_f32({0} * {1})",
-    "arith.divf": "divide({0}, {1})",
-    "arith.negf": "-{0}",
-    "arith.maximumf": "maximum({0}, {1})",
-    "arith.minimumf": "minimum({0}, {1})",
-}
-
-# Operations of pypto.scalar; the functions are in _HELPERS.
+# Operations of pypto.scalar; the functions are in HELPERS.
 _SCALARS: dict[str, str] = {
     "+": "to_f32({0} + {1})",
     "-": "to_f32({0} - {1})",
@@ -143,13 +60,10 @@ _SCALARS: dict[str, str] = {
     "neg": "(-{0})",
     "min": "minimum({0}, {1})",
     "max": "maximum({0}, {1})",
-    **{name: f"{name}_f32({{0}})" for name in ("sqrt", "exp", "log", "abs")},
-    "pow": "pow_f32({0}, {1})",
+    **{name: f"{name}_f32({{0}})" for name in ("sqrt", "exp", "log")},
+    "abs": "absf_f32({0})",
+    "pow": "powf_f32({0}, {1})",
 }
-
-# The predicates of arith.cmpi, in the order of their numbers; sizes are not negative,
-# so the unsigned ones are the signed ones.
-_COMPARES = ("==", "!=", "<", "<=", ">", ">=", "<", "<=", ">", ">=")
 
 
 class Translator:
@@ -169,13 +83,12 @@ class Translator:
         self.file = f"<pyptoc {next(_serial)}>"
         self.handlers: dict[str, Handler] = {
             "arith.constant": self._constant,
-            "arith.cmpi": self._compare,
             "pypto.index": self._index,
             "pypto.scalar": self._scalar,
             "pypto.assert": self._assert,
             "scf.for": self.write_for,
             "scf.if": self._if,
-            **dict.fromkeys(_TEMPLATES, self._template),
+            **dict.fromkeys(SCALAR_OPS, self._arithmetic),
         }
 
     # Writing.
@@ -253,14 +166,9 @@ class Translator:
     def fail_to_translate(self, op: Operation, reason: str) -> NoReturn:
         raise CompileError([Diagnostic("PTO290", reason, op.location)])
 
-    def _template(self, op: Operation) -> None:
-        text = _TEMPLATES[op.name].format(*map(self.ref, op.operands))
+    def _arithmetic(self, op: Operation) -> None:
+        text = translate(op, list(map(self.ref, op.operands)), self.bind)
         self.line(f"{self.define(op.results[0])} = {text}")
-
-    def _compare(self, op: Operation) -> None:
-        sign = _COMPARES[cast(arith.CmpiOp, op).predicate.value.data]
-        a, b = map(self.ref, op.operands)
-        self.line(f"{self.define(op.results[0])} = {a} {sign} {b}")
 
     def _index(self, op: Operation) -> None:
         text = self.expression(op)
@@ -284,7 +192,10 @@ class Translator:
 
     def _scalar(self, op: Operation) -> None:
         scalar = cast(ScalarOp, op)
-        names = list(map(self.ref, scalar.inputs))
+        names = [
+            self.ref(value) if value.type == f32 else f"to_f32({self.ref(value)})"
+            for value in scalar.inputs
+        ]
         text = self._scalar_text(scalar.expr.data, names)
         self.line(f"{self.define(op.results[0])} = {text}")
 

@@ -146,14 +146,16 @@ def _bound(argument: Argument, inputs: Mapping[str, Any], written: bool) -> Any:
     dtype = storage_dtype(argument.element_type)
     if argument.shape is None:
         return to_f32(float(value)) if dtype.kind == "f" else int(value)
-    array = np.asarray(value)
+    given = np.asarray(value)
+    # ascontiguousarray makes an array of rank 1 from one of rank 0.
+    array = np.ascontiguousarray(given).reshape(given.shape)
     is_bits = array.dtype.kind in "uV" and array.dtype.itemsize == dtype.itemsize
     if array.dtype != dtype and is_bits:
-        array = np.ascontiguousarray(array).view(dtype)
+        array = array.view(dtype)
     shape = argument.shape
     fits = len(shape) == array.ndim and all(
-        size is None or size == given
-        for size, given in zip(shape, array.shape, strict=True)
+        size is None or size == found
+        for size, found in zip(shape, array.shape, strict=True)
     )
     if array.dtype != dtype or not fits:
         error(
@@ -162,7 +164,8 @@ def _bound(argument: Argument, inputs: Mapping[str, Any], written: bool) -> Any:
             f"'{argument.name}' has shape {array.shape} {array.dtype}; "
             f"%{argument.name} is {argument.type_text}",
         )
-    return Memory(array.copy() if written else np.ascontiguousarray(array))
+    copied = written and np.may_share_memory(array, given)
+    return Memory(array.copy() if copied else array)
 
 
 def _released(memory: Memory, inputs: Mapping[str, Any]) -> Array:

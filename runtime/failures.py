@@ -8,7 +8,7 @@ from typing import NoReturn, cast
 import numpy as np
 from xdsl.ir import Operation
 
-from pyptoc.dialects.diagnostics import Diagnostic, RunError
+from pyptoc.dialects.diagnostics import Diagnostic, Note, RunError
 from pyptoc.dialects.expr import Compare
 from pyptoc.dialects.pypto.scalars import AssertOp
 from pyptoc.runtime.memory import Memory
@@ -16,6 +16,12 @@ from pyptoc.runtime.memory import Memory
 
 def raise_out_of_bounds(op: Operation, message: str, rule: str = "") -> NoReturn:
     raise RunError([Diagnostic("PTO402", message, op.location, rule=rule)])
+
+
+def raise_conflict(op: Operation, message: str, note: str) -> NoReturn:
+    """Two iterations of a forall store to one element."""
+    found = Diagnostic("PTO406", message, op.location, notes=(Note(note),))
+    raise RunError([found])
 
 
 def raise_assertion(op: AssertOp, operands: tuple[int, ...]) -> NoReturn:

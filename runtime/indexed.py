@@ -1,10 +1,10 @@
 """
 Gathers and scatters of the executor: places along an axis from an array of indices.
 
-The box of an indexed access in memory has slices for its rows and columns, a slice of 1
-in every other dimension, and all legal rows along the axis, of which the indices pick
-some. `Access.locate` checks the indices and turns them into places; what is wrong is
-PTO408 with the index and its position in the tensor of indices.
+`Access.locate` checks the indices and turns them into places along each axis; what is
+wrong is PTO408 with the index and its position in the tensor of indices. `Access.key`
+is the subscript of the memory: slices for rows and columns of the box, a slice of 1 in
+every other dimension, and the places along the axes.
 """
 
 from __future__ import annotations
@@ -19,6 +19,9 @@ from pyptoc.dialects.diagnostics import Diagnostic, RunError
 from pyptoc.dialects.indexed import IndexedAccess
 from pyptoc.runtime.failures import raise_out_of_bounds
 from pyptoc.runtime.memory import Array
+
+Key = tuple["slice[int, int, None] | Array", ...]
+"""A subscript: ranges, and an array of places along each axis."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,7 @@ class Access:
 
     def __init__(self, op: IndexedAccess) -> None:
         self.op = op
-        self.axis = op.axis_dim
+        self.axes = op.axes
         self.row_dim, self.column_dim = op.box_dims
         self.per = op.per.data
         self.missing = None if op.missing is None else op.missing.value.data
@@ -56,26 +59,23 @@ class Access:
         return indices[0, : counts.get(self.per, 1)].astype(np.int64)
 
     def locate(
-        self, given: Array, at: Place, table: Array | None
-    ) -> tuple[Array, Array | None]:
-        """Places along the axis, from its offset on; which indices are missing."""
-        missing = None if self.missing is None else given == self.missing
-        limit = at.bounds[0]
-        legal = limit if self.page is None else at.bounds[1] * self.page
-        bad = (given < 0) | (given >= legal)
-        if missing is not None:
-            bad &= ~missing
-        if bad.any():
-            self.fail(given, bad, at, f"valid indices are 0 to {legal - 1}")
-        places = given
+        self, given: Sequence[Array], at: Place, table: Array | None
+    ) -> tuple[list[Array], Array | None]:
+        """Places along each axis, from its offset on; which indices are missing."""
+        missing = None if self.missing is None else given[0] == self.missing
+        for number, indices in enumerate(given):
+            limit = at.bounds[number]
+            legal = limit if self.page is None else at.bounds[1] * self.page
+            bad = (indices < 0) | (indices >= legal)
+            if missing is not None:
+                bad &= ~missing
+            if bad.any():
+                rule = f"valid indices are 0 to {legal - 1}"
+                self.fail(indices, bad, at, rule, number=number)
+        places = list(given)
         if table is not None and self.page is not None:
-            places = self._through(given, missing, at, table, limit)
-        if missing is not None and missing.any():
-            known = places[~missing]
-            places = np.where(missing, known[0] if len(known) else 0, places)
-        else:
-            missing = None
-        return places, missing
+            places = [self._through(given[0], missing, at, table, at.bounds[0])]
+        return places, missing if missing is not None and missing.any() else None
 
     def _through(
         self,
@@ -105,9 +105,15 @@ class Access:
         return places
 
     def fail(
-        self, given: Array, bad: Array, at: Place, rule: str, why: str = ""
+        self,
+        given: Array,
+        bad: Array,
+        at: Place,
+        rule: str,
+        why: str = "",
+        number: int = 0,
     ) -> NoReturn:
-        """PTO408 for the first bad index."""
+        """PTO408 for the first bad index of those for axis `number`."""
         first = np.argwhere(bad)[0].tolist()
         position = list(at.positions)
         for back, place in enumerate(reversed(first), 1):
@@ -116,7 +122,8 @@ class Access:
         shown = position[0] if len(position) == 1 else position
         op = self.op
         by = op.name if op.asked_by is None else op.asked_by.data
-        of = "the indices" if op.asked_at is None else op.asked_at.data
+        names = "the indices" if op.asked_at is None else op.asked_at.data
+        of = names.split(", ")[number]
         index = int(given[tuple(first)])
         message = f"{by}: index {index} at position {shown} of {of}{why}"
         raise RunError([Diagnostic("PTO408", message, op.location, rule=rule)])
@@ -124,7 +131,7 @@ class Access:
     # -- subscripts
 
     def check_box(self, shape: Sequence[int], at: Place) -> None:
-        """The box lies in the memory, the axis aside."""
+        """The box lies in the memory, with all legal rows."""
         for dim, (offset, size) in enumerate(zip(at.offsets, shape, strict=True)):
             extent = self.extent(dim, at)
             if offset < 0 or offset + extent > size:
@@ -134,135 +141,175 @@ class Access:
                 )
 
     def extent(self, dim: int, at: Place) -> int:
-        """How far the box goes along a dimension; along the axis, the legal rows."""
-        if dim == self.axis:
-            return at.bounds[0]
+        """How far the box goes along a dimension; along an axis, the legal rows."""
+        if dim in self.axes:
+            return at.bounds[self.axes.index(dim)]
         return {self.row_dim: at.rows, self.column_dim: at.columns}.get(dim, 1)
 
-    def slices(self, at: Place) -> list[Any]:
-        """The box in memory, with all legal rows along the axis."""
-        return [
+    def key(self, places: Sequence[Array], at: Place) -> Key:
+        """The subscript of the memory for indices at these places along the axes."""
+        if self.per == "element":
+            return self._elements(places, at)
+        key: list[Any] = [
             slice(offset, offset + self.extent(dim, at))
             for dim, offset in enumerate(at.offsets)
         ]
+        for axis, place in zip(self.axes, places, strict=True):
+            key[axis] = at.offsets[axis] + place
+        return tuple(key)
 
-    def shape_of_one(self, at: Place) -> list[int]:
-        """The sizes of the part of the memory that one index names."""
-        shape = [self.extent(dim, at) for dim in range(len(at.offsets))]
-        shape[self.axis] = 1
-        return shape
-
-    def piece(self, data: Array, number: int, at: Place) -> Array:
-        """The part of a box that one index is for."""
-        if self.per == "row":
-            return data[number : number + 1, : at.columns]
-        if self.per == "column":
-            return data[: at.rows, number : number + 1]
-        return data[: at.rows, : at.columns]
-
-    def elements(self, places: Array, at: Place) -> tuple[Any, ...]:
-        """A subscript of `slices`, with a place for each element."""
-        box: list[Any] = [0] * len(at.offsets)
+    def _elements(self, places: Sequence[Array], at: Place) -> Key:
+        """A place in each dimension for each element, row after row."""
+        shape = (at.rows, at.columns)
+        key: list[Any] = list(at.offsets)
         if self.row_dim >= 0:
-            box[self.row_dim] = np.arange(at.rows)[:, None]
+            key[self.row_dim] += np.arange(at.rows)[:, None]
         if self.column_dim >= 0:
-            box[self.column_dim] = np.arange(at.columns)[None, :]
-        box[self.axis] = places
-        return tuple(box)
+            key[self.column_dim] += np.arange(at.columns)[None, :]
+        for axis, place in zip(self.axes, places, strict=True):
+            key[axis] = key[axis] + place
+        return tuple(np.broadcast_to(part, shape).ravel() for part in key)
 
-    def order(self, rank: int) -> list[int]:
-        """The dimensions of the memory with those of rows and columns last."""
-        row = self.axis if self.per == "row" else self.row_dim
-        column = self.axis if self.per == "column" else self.column_dim
-        last = [dim for dim in (row, column) if dim >= 0]
-        return [dim for dim in range(rank) if dim not in last] + last
+    def picking(self, at: Place) -> Sequence[int]:
+        """The dimensions in which `key` has an array of places."""
+        return range(len(at.offsets)) if self.per == "element" else self.axes
 
-    def boxed(self, part: Array, at: Place) -> Array:
-        """The box [m, n] of a part of the memory, a view of it where it can be one."""
-        order = self.order(part.ndim)
-        return part.transpose(order).reshape(at.rows, at.columns)
+    @property
+    def picked(self) -> int:
+        """The dimension in which numpy puts what `key` picks, one for each index."""
+        first, last = min(self.axes), max(self.axes)
+        adjacent = last - first < len(self.axes)
+        return first if adjacent and self.per != "element" else 0
 
-    def unboxed(self, box: Array, shape: Sequence[int]) -> Array:
-        """A box as a part of the memory, of that shape."""
-        order = self.order(len(shape))
-        turned = box.reshape([shape[dim] for dim in order])
-        return turned.transpose(np.argsort(order))
+    def lines(self, box: Array) -> Array:
+        """A view of a box [m, n] with what each index is for along dimension 0."""
+        if self.per == "element":
+            return box.reshape(-1)
+        if self.per == "column":
+            return box.T
+        if self.per == "row":
+            return box
+        return (box.T if self.row_dim > self.column_dim >= 0 else box)[None]
+
+
+def choose(key: Key, chosen: Array) -> Key:
+    """The subscript for some of the indices."""
+    return tuple(part if isinstance(part, slice) else part[chosen] for part in key)
 
 
 def gather(
     access: Access,
     memory: Array,
-    indices: Array,
+    indices: Sequence[Array],
     table: Array | None,
     out: Array,
     at: Place,
 ) -> None:
     """`out[:m, :n]` is the box that the indices name; zeros for missing ones."""
-    given = access.given(indices, at)
+    given = [access.given(each, at) for each in indices]
     access.check_box(memory.shape, at)
     places, missing = access.locate(given, at, table)
+    key, known = access.key(places, at), slice(None)
     target = out[: at.rows, : at.columns]
-    if missing is not None and missing.all():
-        target[...] = 0
-        return
-    whole = memory[tuple(access.slices(at))]
-    if access.per == "element":
-        target[...] = whole[access.elements(places, at)]
-    else:
-        target[...] = access.boxed(np.take(whole, places, access.axis), at)
+    lines = access.lines(np.zeros_like(target) if access.per == "element" else target)
     if missing is not None:
-        target[_spread(access, missing)] = 0
-
-
-def _spread(access: Access, chosen: Array) -> Any:
-    """A subscript of the box for chosen indices."""
-    if access.per == "row":
-        return chosen
-    return (slice(None), chosen) if access.per == "column" else chosen
+        known = ~missing.ravel()
+        key = choose(key, known)
+        lines[...] = 0
+    found = np.moveaxis(memory[key], access.picked, 0)
+    lines[known] = found.reshape(len(found), *lines.shape[1:])
+    if access.per == "element":
+        target[...] = lines.reshape(target.shape)
 
 
 @dataclass
 class Seen:
     """The indices that the scatters of one launch have used, for `unique`."""
 
-    positions: dict[int, int]
+    tiles: dict[int, Array]
+    """Those of each tile, by where it begins in the tensor of indices."""
 
     def note(self, access: Access, given: Array, at: Place) -> None:
         """Remember where each index stands; PTO408 for one that stands twice."""
         start = at.positions[-1]
-        for number, index in enumerate(given.tolist()):
-            if index == access.missing:
-                continue
-            first = self.positions.setdefault(index, start + number)
-            if first != start + number:
-                rule = f"unique: no index repeats; position {first} has it too"
-                access.fail(given, np.arange(len(given)) == number, at, rule)
+        if start in self.tiles:
+            # Another task, which writes other columns.
+            return
+        repeats = _nth(given) > 0
+        for before in self.tiles.values():
+            repeats |= np.isin(given, before)
+        if access.missing is not None:
+            repeats &= given != access.missing
+        self.tiles[start] = given
+        if repeats.any():
+            index = given[repeats][0]
+            first = next(
+                begin + int(np.argmax(before == index))
+                for begin, before in self.tiles.items()
+                if (before == index).any()
+            )
+            rule = f"unique: no index repeats; position {first} has it too"
+            access.fail(given, repeats, at, rule)
+
+
+def _nth(keys: Array) -> Array:
+    """How many equal keys stand before each."""
+    order = np.argsort(keys, kind="stable")
+    ranked = keys[order]
+    numbers = np.arange(len(keys))
+    starts = np.ones(len(keys), np.bool_)
+    starts[1:] = ranked[1:] != ranked[:-1]
+    found = np.empty(len(keys), np.int64)
+    found[order] = numbers - np.maximum.accumulate(np.where(starts, numbers, 0))
+    return found
 
 
 def scatter(
     access: Access,
     memory: Array,
     marks: Array | None,
-    indices: Array,
+    indices: Sequence[Array],
     data: Array,
     at: Place,
     seen: Seen | None,
 ) -> None:
     """Write the box to where the indices say, in their order."""
-    given = access.given(indices, at)
+    given = [access.given(each, at) for each in indices]
     access.check_box(memory.shape, at)
     places, missing = access.locate(given, at, None)
     if seen is not None:
-        seen.note(access, given, at)
-    adds = access.op.properties.get("combine") is not None
-    start, shape = at.offsets[access.axis], access.shape_of_one(at)
-    box: list[Any] = access.slices(at)
-    for number, place in enumerate(places.tolist()):
-        if missing is not None and missing[number]:
-            continue
-        box[access.axis] = slice(start + place, start + place + 1)
-        key = tuple(box)
-        part = access.unboxed(access.piece(data, number, at), shape)
-        memory[key] = memory[key] + part if adds else part
-        if marks is not None:
-            marks[key] = True
+        seen.note(access, given[0], at)
+    key, parts = access.key(places, at), access.lines(data[: at.rows, : at.columns])
+    if missing is not None:
+        known = ~missing.ravel()
+        key, parts = choose(key, known), parts[known]
+    if access.op.properties.get("combine") is None:
+        memory[key] = _in_place(access, parts, at)
+    else:
+        _accumulate(access, memory, key, parts, at)
+    if marks is not None:
+        marks[key] = True
+
+
+def _in_place(access: Access, parts: Array, at: Place) -> Array:
+    """Parts, one for each index, in the shape of what `key` picks."""
+    dims = [dim for dim in range(len(at.offsets)) if dim not in access.picking(at)]
+    rest = [access.extent(dim, at) for dim in dims]
+    return np.moveaxis(parts.reshape(len(parts), *rest), 0, access.picked)
+
+
+def _accumulate(
+    access: Access, memory: Array, key: Key, parts: Array, at: Place
+) -> None:
+    """Add parts one after the other: first those of a place that come first, ..."""
+    if not len(parts):
+        return
+    dims = access.picking(at)
+    places: Any = tuple(key[dim] for dim in dims)
+    sizes: Any = [memory.shape[dim] for dim in dims]
+    ravel: Any = np.ravel_multi_index
+    nth = _nth(ravel(places, sizes))
+    order = np.argsort(nth, kind="stable")
+    for chosen in np.split(order, np.cumsum(np.bincount(nth))[:-1]):
+        some = choose(key, chosen)
+        memory[some] = memory[some] + _in_place(access, parts[chosen], at)

@@ -53,6 +53,14 @@ class Memory:
         marks = None if self.written is None else self.written.reshape(shape)
         return Memory(self.array.reshape(shape), marks)
 
+    def reinterpreted(self, dtype: np.dtype[Any]) -> Memory:
+        """An alias to read: its last dimension holds as many elements as fit."""
+        fit = self.array.shape[-1] * self.array.itemsize // dtype.itemsize
+        used = -(-fit * dtype.itemsize // self.array.itemsize)
+        array = self.array[..., :used].view(dtype)[..., :fit]
+        # What is only read needs no marks: returning it makes a copy.
+        return Memory(array)
+
 
 class Buffers:
     """The on-chip memory of one core."""

@@ -370,3 +370,9 @@ def mx_scales_rhs(
     blocks, n, _ = values.shape
     columns = values.transpose(0, 2, 1).reshape(2 * blocks, n)
     return np.repeat(columns, 32, axis=0)[:k]
+
+
+def output_scale(scale: Array) -> Array:
+    """An f32 scale as the store of the cube unit keeps it: 10 bits of mantissa."""
+    bits = np.ascontiguousarray(scale).view(np.uint32) & np.uint32(0xFFFFE000)
+    return bits.view(np.float32)

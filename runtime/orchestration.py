@@ -19,10 +19,16 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from pyptoc.dialects.npu_kernel import LaunchOp
 from pyptoc.dialects.npu_memory import AllocOp, ReadOp, ReshapeOp
+from pyptoc.dialects.npu_print import PrintOp as NpuPrintOp
+from pyptoc.dialects.pypto.claims import ClaimOp, ClaimsOp
+from pyptoc.dialects.pypto.debug import PrintOp
 from pyptoc.dialects.pypto.scalars import DimOp
+from pyptoc.runtime.claims import Claims
 from pyptoc.runtime.codegen import Translator, to_f32
-from pyptoc.runtime.failures import raise_out_of_bounds
+from pyptoc.runtime.failures import raise_conflict, raise_out_of_bounds
 from pyptoc.runtime.memory import Memory
+from pyptoc.runtime.numerics import storage_dtype
+from pyptoc.runtime.show import show_value
 from pyptoc.runtime.translate import KernelTranslator
 
 Launch = Callable[[tuple[int, ...], tuple[Memory, ...], tuple[Any, ...]], None]
@@ -34,7 +40,7 @@ class Aliases:
     def __init__(self, function: func.FuncOp) -> None:
         self._leader: dict[SSAValue, SSAValue] = {}
         for op in function.walk():
-            if op.name == "npu.reshape":
+            if op.name in ("npu.reshape", "npu.reinterpret"):
                 self._join(op.results[0], op.operands[0])
             elif isinstance(op, scf.ForOp):
                 body = op.body.block
@@ -86,7 +92,12 @@ class Orchestration(Translator):
             "func.return": self._return,
             "npu.alloc": self._alloc,
             "npu.reshape": self._reshape,
+            "npu.reinterpret": self._reinterpret,
             "npu.read": self._read,
+            "npu.print": self._print,
+            "pypto.print": self._print,
+            "pypto.claims": self._claims,
+            "pypto.claim": self._claim,
             "npu.launch": self._launch,
             "npu.no_events": self._events,
             "npu.join": self._events,
@@ -146,6 +157,15 @@ class Orchestration(Translator):
         reshaping = cast(ReshapeOp, op)
         self._call(op, reshape, [reshaping.source, *reshaping.mixed_sizes])
 
+    def _reinterpret(self, op: Operation) -> None:
+        memory = cast("MemRefType[Attribute]", op.results[0].type)
+        dtype = storage_dtype(memory.element_type)
+
+        def reinterpret(memory: Memory) -> Memory:
+            return memory.reinterpreted(dtype)
+
+        self._call(op, reinterpret, op.operands)
+
     def _read(self, op: Operation) -> None:
         reading = cast(ReadOp, op)
         name = f"%{reading.source.name_hint or 'memory'}"
@@ -180,6 +200,38 @@ class Orchestration(Translator):
     ) -> None:
         call = f"{self.bind(function)}({self.refs(list(args))})"
         self.line(f"{self.define(op.results[0])} = {call}")
+
+    def _print(self, op: Operation) -> None:
+        printed = cast(PrintOp | NpuPrintOp, op)
+        label = printed.label.data
+
+        def show(value: Memory | float) -> None:
+            show_value(label, value.array if isinstance(value, Memory) else value)
+
+        self.line(f"{self.bind(show)}({self.ref(printed.source)})")
+
+    def _claims(self, op: Operation) -> None:
+        made = cast(ClaimsOp, op)
+        name = made.label.data
+
+        def new(*sizes: int) -> Claims:
+            return Claims(name, sizes)
+
+        self._call(op, new, made.mixed_sizes)
+
+    def _claim(self, op: Operation) -> None:
+        claim = cast(ClaimOp, op)
+        rank = len(claim.mixed_offsets)
+        index = f"%{claim.iteration.name_hint or 'i'}"
+
+        def check(claims: Claims, value: int, *box: int) -> None:
+            found = claims.conflict(index, value, box[:rank], box[rank:])
+            if found is not None:
+                raise_conflict(op, *found)
+
+        box = [*claim.mixed_offsets, *claim.mixed_sizes]
+        args = self.refs([claim.claims, claim.iteration, *box])
+        self.line(f"{self.bind(check)}({args})")
 
     # Launches.
 

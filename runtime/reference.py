@@ -11,7 +11,7 @@ iterations that store to one element.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 import numpy as np
@@ -21,6 +21,8 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
 from pyptoc.dialects.diagnostics import Diagnostic, RunError, error
+from pyptoc.dialects.pypto.brackets import shape_of
+from pyptoc.dialects.pypto.debug import ProbeOp
 from pyptoc.runtime import (
     reference_boxes,
     reference_composite,
@@ -34,7 +36,7 @@ from pyptoc.runtime import (
 )
 from pyptoc.runtime.inputs import as_storage
 from pyptoc.runtime.numerics import Array, storage_dtype
-from pyptoc.runtime.reference_core import HANDLERS, Interpreter
+from pyptoc.runtime.reference_core import HANDLERS, Interpreter, dtype_of
 from pyptoc.runtime.reference_values import Memory, Tensor, describe_missing
 from pyptoc.runtime.signature import Argument, Result, find_entry, read_signature
 
@@ -79,10 +81,21 @@ def interpret(
     with np.errstate(all="ignore"):
         values = interp.run_block(block)
     last = block.last_op
-    return {
+    results = {
         result.name: _output(interp, result, value, last)
         for result, value in zip(signature.results, values, strict=True)
     }
+    return results | dict(_probed(interp, function))
+
+
+def _probed(interp: Interpreter, function: Operation) -> Iterator[tuple[str, Array]]:
+    """What was probed, in the order of the text; zeros for what was not reached."""
+    for op in function.walk():
+        if isinstance(op, ProbeOp) and op.label.data not in interp.probes:
+            zeros = np.zeros(shape_of(op.source.type), dtype_of(op.source))
+            interp.probes[op.label.data] = op, Tensor(zeros)
+    for name, (op, tensor) in interp.probes.items():
+        yield name, _whole(interp, name, tensor, op)
 
 
 def supported(name: str) -> bool:
@@ -122,9 +135,16 @@ def _output(
     """A result as an array of its own, all of it written."""
     if not isinstance(value, Tensor | Memory):
         return np.array(value, storage_dtype(result.element_type))
+    return _whole(interp, result.name, value, at)
+
+
+def _whole(
+    interp: Interpreter, name: str, value: Tensor | Memory, at: Operation | None
+) -> Array:
+    """A copy of the elements, all of which must have been written."""
     written = value.written
     if written is not None and not written.all():
-        message = f'result "{result.name}" has {describe_missing(written)}'
+        message = f'result "{name}" has {describe_missing(written)}'
         notes = interp.origin_notes(value) if isinstance(value, Tensor) else []
         location = None if at is None else at.location
         help = "start from pypto.full 0[...] if unwritten elements are meant to be 0"

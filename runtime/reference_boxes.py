@@ -9,6 +9,7 @@ import numpy as np
 from xdsl.ir import Operation
 
 from pyptoc.dialects.diagnostics import Note, place_of
+from pyptoc.runtime.claims import Claims, conflict_text
 from pyptoc.runtime.numerics import Array
 from pyptoc.runtime.reference_core import (
     Interpreter,
@@ -24,6 +25,8 @@ from pyptoc.runtime.reference_values import (
     Memory,
     Tensor,
     axis_word,
+    marks_of_bytes,
+    reinterpreted,
 )
 from pyptoc.runtime.reference_wide import narrow, wide
 
@@ -81,8 +84,45 @@ def view(interp: Interpreter, op: Any) -> Tensor:
     name = hint(op.source)
     box, shape = subscripted_box(interp, op, name, source.array.shape)
     written = source.written
+    interp.check_limits(op, shape)
     part = source.array[box].reshape(shape)
-    return source.like(part, None if written is None else written[box].reshape(shape))
+    marks = None if written is None else written[box].reshape(shape)
+    if op.target is not None:
+        _check_bytes(interp, op, source.array, box[-1].start)
+        return as_elements(part, marks, source, dtype_of(op.result))
+    return source.like(part, marks)
+
+
+def _check_bytes(interp: Interpreter, op: Any, source: Array, offset: int) -> None:
+    """A view to another type starts at one of its elements, as do all rows."""
+    size = dtype_of(op.result).itemsize
+    extent = op.mixed_sizes[-1]
+    lengths = {
+        "offset": offset,
+        "size": source.shape[-1] if extent is None else interp.integer(extent),
+        "row": source.shape[-1] if source.ndim > 1 else 0,
+    }
+    for what, length in lengths.items():
+        if length * source.itemsize % size:
+            message = f"view of {hint(op.source)}: {what} of {length} elements of "
+            message += f"{source.itemsize} B is no multiple of {size} B"
+            rule = f"whole elements of {op.target}"
+            interp.fail(op, "PTO402", message, rule=rule)
+
+
+@handles("pypto.reinterpret")
+def reinterpret(interp: Interpreter, op: Any) -> Tensor:
+    source, dtype = interp.tensor(op.source, op), dtype_of(op.result)
+    return as_elements(source.array, source.written, source, dtype)
+
+
+def as_elements(
+    array: Array, written: Mask | None, source: Tensor, dtype: np.dtype[Any]
+) -> Tensor:
+    """The bytes of a part of `source` as elements of `dtype`."""
+    sizes = array.itemsize, dtype.itemsize
+    marks = None if written is None else marks_of_bytes(written, *sizes)
+    return source.like(reinterpreted(array, dtype), marks)
 
 
 @handles("npu.load")
@@ -138,7 +178,7 @@ def trailing_box(
 
 def put(into: Tensor, box: Box, source: Tensor) -> None:
     """Writes a source into a box of an owned tensor."""
-    target = into.array[box]
+    target = into.array[(*box, ...)]  # a view at rank 0, too
     target[...] = source.array.reshape(target.shape)
     if source.written is None:
         if into.written is not None:
@@ -195,16 +235,28 @@ def _claim(interp: Interpreter, op: Any, dest: Destination, box: Box) -> None:
     if pair is None:
         return
     first, second = pair
-    ranges = ", ".join(
-        f"{axis_word(axis, len(box))} {s.start} +: {s.stop - s.start}"
-        for axis, s in enumerate(box)
+    name = hint(op.dest)
+    message, note = conflict_text(second.kind, name, str(first), str(second), box)
+    interp.fail(op, "PTO406", message, notes=[Note(note)])
+
+
+@handles("pypto.claims")
+def claims(interp: Interpreter, op: Any) -> Claims:
+    return Claims(op.label.data, [interp.integer(size) for size in op.mixed_sizes])
+
+
+@handles("pypto.claim")
+def claim(interp: Interpreter, op: Any) -> None:
+    """A box that an iteration stores, which no other may."""
+    offsets, sizes = (
+        [interp.integer(value) for value in mixed]
+        for mixed in (op.mixed_offsets, op.mixed_sizes)
     )
-    message = (
-        f"two iterations of {second.kind} store to the same element of "
-        f"{hint(op.dest)}: {first} and {second}"
-    )
-    note = Note(f"{second} stores {ranges}")
-    interp.fail(op, "PTO406", message, notes=[note])
+    value = interp.integer(op.iteration)
+    claimed: Claims = interp.env[op.claims]
+    found = claimed.conflict(hint(op.iteration), value, offsets, sizes)
+    if found is not None:
+        interp.fail(op, "PTO406", found[0], notes=[Note(found[1])])
 
 
 def fold(interp: Interpreter, op: Any, kind: str, into: Tensor, box: Box) -> None:
@@ -213,7 +265,7 @@ def fold(interp: Interpreter, op: Any, kind: str, into: Tensor, box: Box) -> Non
     if into.written is not None and not into.written[box].all():
         message = f"combine onto elements of {hint(op.dest)} that no store wrote"
         interp.fail(op, "PTO405", message, notes=interp.origin_notes(into))
-    target = into.array[box]
+    target = into.array[(*box, ...)]  # a view at rank 0, too
     combine = {"add": np.add, "max": np.maximum, "min": np.minimum}[kind]
     value = combine(wide(target), wide(source).reshape(target.shape))
     target[...] = narrow(value, target.dtype)
@@ -249,6 +301,14 @@ def reshape_memory(interp: Interpreter, op: Any) -> Memory:
         message = f"{memory.array.size} elements do not fill {list(shape)}"
         interp.fail(op, "PTO404", message)
     return Memory(memory.array.reshape(shape), memory.written.reshape(shape))
+
+
+@handles("npu.reinterpret")
+def reinterpret_memory(interp: Interpreter, op: Any) -> Memory:
+    memory, dtype = interp.memory(op.source), dtype_of(op.result)
+    sizes = memory.array.itemsize, dtype.itemsize
+    marks = marks_of_bytes(memory.written, *sizes)
+    return Memory(reinterpreted(memory.array, dtype), marks)
 
 
 @handles("npu.no_events", "npu.join")

@@ -18,6 +18,7 @@ from pyptoc.runtime.reference_math import (
     ONE,
     check_broadcast,
     largest,
+    least,
     mean,
     silu,
     total,
@@ -59,7 +60,7 @@ def online_softmax(interp: Interpreter, op: Any) -> tuple[Tensor, ...]:
 @handles("pypto.mask_causal")
 def mask_causal(interp: Interpreter, op: Any) -> Tensor:
     x = interp.array(op.source, op)
-    offset = interp.integer(op.offset)
+    offset = interp.integer(op.mixed_offset)
     rows, columns = x.shape[-2:]
     last_seen = np.arange(offset, offset + rows, dtype=np.int64).reshape(rows, 1)
     hidden = np.greater(np.arange(columns, dtype=np.int64), last_seen)
@@ -124,36 +125,75 @@ def rope(interp: Interpreter, op: Any) -> Tensor:
 
 
 @handles("pypto.quantize")
-def quantize(interp: Interpreter, op: Any) -> tuple[Tensor, Tensor]:
+def quantize(interp: Interpreter, op: Any) -> Tensor | tuple[Tensor, ...]:
+    if op.given is not None:
+        return _quantize_given(interp, op)
     x = wide(interp.array(op.source, op))
-    shape, axis = x.shape, op.axis.value.data % x.ndim
+    shape = x.shape
+    if op.axis is None:
+        x, axis, kept = x.reshape(-1), 0, (1,) * len(shape)
+    else:
+        axis = op.axis.value.data % x.ndim
+        kept = (*shape[:axis], 1, *shape[axis + 1 :])
     if op.group is not None:
         size = op.group.value.data
         if shape[axis] % size:
             message = f"{shape[axis]} elements are no whole number of groups of {size}"
             interp.fail(op, "PTO404", message)
+        kept = (*shape[:axis], shape[axis] // size, *shape[axis + 1 :])
         x = x.reshape(*shape[:axis], shape[axis] // size, size, *shape[axis + 1 :])
         axis += 1
-    a = largest(np.abs(x), axis)
     rule = op.properties.get("scale")
-    if rule is not None and rule.data == "amax/127":
-        scale = a / I8_MOST
+    if op.asymmetric is not None:
+        values, *parameters = _by_range(x, axis)
+    elif rule is not None and rule.data == "amax/127":
+        scale = largest(np.abs(x), axis) / I8_MOST
         y = np.minimum(np.maximum(x / scale, -I8_MOST), I8_MOST)
+        values, parameters = numerics.cast(y, "i8", "rint"), [scale]
     else:
-        ratio = I8_MOST / a
-        scale = ONE / ratio
+        ratio = I8_MOST / largest(np.abs(x), axis)
         y = x * np.where(ratio == np.inf, ZERO, ratio)
-    values = numerics.cast(y, op.target, "rint")
-    if op.group is not None:
-        values, scale = values.reshape(shape), scale.squeeze(axis)
-    return Tensor(values), Tensor(scale)
+        values, parameters = numerics.cast(y, "i8", "rint"), [ONE / ratio]
+    shaped = [Tensor(parameter.reshape(kept)) for parameter in parameters]
+    return Tensor(values.reshape(shape)), *shaped
+
+
+def _by_range(x: Array, axis: int) -> tuple[Array, Array, Array]:
+    """Values, scale and zero point of lines from their least and greatest element."""
+    low = np.minimum(least(x, axis), ZERO)
+    high = np.maximum(largest(x, axis), ZERO)
+    scale = (high - low) / np.float32(255)
+    at = np.float32(-128) - low / scale
+    at = np.minimum(np.maximum(np.rint(at), np.float32(-128)), I8_MOST)
+    zero_point = numerics.cast(np.where(scale == 0, ZERO, at), "i32")
+    y = np.where(scale == 0, ZERO, x / scale)
+    values = numerics.cast(np.rint(y) + numerics.cast(zero_point, "f32"), "i8")
+    return values, scale, zero_point
+
+
+def _quantize_given(interp: Interpreter, op: Any) -> Tensor:
+    values = [v for v in (op.source, op.given, op.zero_point) if v is not None]
+    arrays = [interp.array(value, op) for value in values]
+    check_broadcast(interp, op, list(zip(values, arrays, strict=True)))
+    y = np.rint(wide(arrays[0]) / wide(arrays[1]))
+    for zero_point in arrays[2:]:
+        y = y + numerics.cast(zero_point, "f32")
+    return Tensor(numerics.cast(y, "i8"))
 
 
 @handles("pypto.dequantize")
 def dequantize(interp: Interpreter, op: Any) -> Tensor:
-    arrays = [wide(interp.array(v, op)) for v in (op.source, *op.scales)]
-    check_broadcast(interp, op, list(zip((op.source, *op.scales), arrays, strict=True)))
+    values = (op.source, *op.scales)
+    arrays = [wide(interp.array(value, op)) for value in values]
+    pairs = list(zip(values, arrays, strict=True))
     y = numerics.cast(arrays[0], "f32")
+    if op.zero_point is not None:
+        zero_point = interp.array(op.zero_point, op)
+        pairs.append((op.zero_point, zero_point))
+        check_broadcast(interp, op, pairs)
+        y = y - numerics.cast(zero_point, "f32")
+    else:
+        check_broadcast(interp, op, pairs)
     for scale in arrays[1:]:
         y = y * scale
     return Tensor(narrow(y, dtype_of(op.result)))

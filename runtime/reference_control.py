@@ -37,6 +37,7 @@ def call(interp: Interpreter, op: Any) -> Any:
     inner = Interpreter(interp.functions)
     inner.loops = list(interp.loops)
     inner.callers = (*interp.callers, name)
+    inner.probes = interp.probes
     block = function.regions[0].block
     bind(inner, block.args, [interp.hand_on(value, op) for value in op.operands])
     results = inner.run_block(block)

@@ -16,7 +16,8 @@ from xdsl.dialects.builtin import FloatAttr, IntegerAttr, MemRefType, TensorType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from pyptoc.dialects.diagnostics import Diagnostic, Note, RunError, place_of
-from pyptoc.runtime.numerics import Array, CastError, storage_dtype
+from pyptoc.dialects.literals import ints
+from pyptoc.runtime.numerics import Array, CastError, element_name, storage_dtype
 from pyptoc.runtime.reference_values import (
     Destination,
     Iteration,
@@ -58,6 +59,8 @@ class Interpreter:
         """Where an op that wants unique indices met each, by execution of its tasks."""
         self.callers: tuple[str, ...] = ()
         """The functions that were called and have not returned."""
+        self.probes: dict[str, tuple[Operation, Tensor]] = {}
+        """What was probed last under each name."""
         self._executions = count(1)
 
     # Running.
@@ -163,6 +166,25 @@ class Interpreter:
                 return self.array(arg, op)
             return self.env[arg]
         return literal(arg, like)
+
+    def scalar_as(self, value: Any, element: Attribute, op: Operation) -> Any:
+        """A scalar as an element beside tensors; an integer must fit."""
+        dtype = storage_dtype(element)
+        if dtype.kind in "iu":
+            limits = np.iinfo(dtype)
+            if not limits.min <= int(value) <= limits.max:
+                message = f"{int(value)} does not fit in {element_name(dtype)}"
+                self.fail(op, "PTO403", message)
+            return dtype.type(int(value))
+        wide = np.bool_(value) if dtype.kind == "b" else np.float32(value)
+        return np.asarray(wide).astype(dtype)[()]
+
+    def check_limits(self, op: Any, shape: Sequence[int]) -> None:
+        """The bounds of `{max = [..]}` hold."""
+        for axis, (size, limit) in enumerate(zip(shape, ints(op.max), strict=False)):
+            if size > limit:
+                message = f"dimension {axis} is {size}, at most {limit} (max)"
+                self.fail(op, "PTO402", message)
 
     # Errors.
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from pyptoc.dialects.pypto.indexing import MASK_PATTERNS
 from pyptoc.runtime import numerics
 from pyptoc.runtime.numerics import Array
 from pyptoc.runtime.reference_boxes import store_text
@@ -15,10 +16,15 @@ from pyptoc.runtime.reference_wide import narrow, wide
 
 
 def checked_indices(
-    interp: Interpreter, op: Any, size: int, allowed: int | None = None
+    interp: Interpreter,
+    op: Any,
+    size: int,
+    allowed: int | None = None,
+    value: Any = None,
 ) -> Array:
-    """The indices of an operation, all in [0, size) or equal to `allowed`."""
-    indices = interp.array(op.indices, op).astype(np.int64)
+    """Indices of an operation, all in [0, size) or equal to `allowed`."""
+    value = op.indices if value is None else value
+    indices = interp.array(value, op).astype(np.int64)
     bad = (indices < 0) | (indices >= size)
     if allowed is not None:
         bad &= indices != allowed
@@ -28,7 +34,7 @@ def checked_indices(
         name = op.name.partition(".")[2]
         message = (
             f"{name}: index {int(indices[tuple(place)])} at position {position} of "
-            f"{hint(op.indices)}"
+            f"{hint(value)}"
         )
         interp.fail(op, "PTO408", message, rule=f"valid indices are 0 to {size - 1}")
     return indices
@@ -128,6 +134,78 @@ def scatter_rows(interp: Interpreter, op: Any) -> Tensor:
                 marks[index] = True
     dest.last_store = store_text(interp, op, ())
     return dest
+
+
+@handles("pypto.scatter")
+def scatter(interp: Interpreter, op: Any) -> Tensor:
+    source, dest = interp.array(op.source, op), interp.tensor(op.dest, op).copy()
+    axis = op.axis.value.data % source.ndim
+    indices = checked_indices(interp, op, dest.array.shape[axis])
+    places = np.indices(indices.shape).reshape(source.ndim, -1)
+    places[axis] = indices.reshape(-1)
+    return _put(interp, op, dest, places.T, source.reshape(-1), op.add)
+
+
+@handles("pypto.index_put")
+def index_put(interp: Interpreter, op: Any) -> Tensor:
+    source, dest = interp.array(op.source, op), interp.tensor(op.dest, op).copy()
+    columns = [
+        checked_indices(interp, op, size, value=value)
+        for value, size in zip(op.indices, dest.array.shape, strict=False)
+    ]
+    return _put(interp, op, dest, np.stack(columns, 1), source, op.accumulate)
+
+
+def _put(
+    interp: Interpreter,
+    op: Any,
+    dest: Tensor,
+    places: Array,
+    parts: Array,
+    accumulate: Any,
+) -> Tensor:
+    """`dest` with parts written to places, one after the other; a sum rounds once."""
+    array, written = dest.array, dest.written
+    if accumulate is not None:
+        array, written = wide(interp.array(op.dest, op)).copy(), None
+        parts = wide(parts)
+    for row, part in zip(places, parts, strict=True):
+        place: tuple[Any, ...] = tuple(row)
+        array[place] = array[place] + part if accumulate is not None else part
+        if written is not None:
+            written[place] = True
+    if accumulate is not None:
+        return Tensor(narrow(array, dest.array.dtype))
+    dest.last_store = store_text(interp, op, ())
+    return dest
+
+
+@handles("pypto.argsort")
+def argsort(interp: Interpreter, op: Any) -> Tensor:
+    axis = op.axis.value.data
+    source = np.moveaxis(interp.array(op.source, op), axis, -1)
+    keys = wide(source).reshape(int(np.prod(source.shape[:-1])), source.shape[-1])
+    order = _descending if op.descending is not None else _ascending
+    rows = [order(row).astype(np.int32) for row in keys]
+    found = np.stack(rows) if rows else np.zeros(source.shape, np.int32)
+    moved = np.moveaxis(found.reshape(source.shape), -1, axis)
+    return Tensor(np.ascontiguousarray(moved))
+
+
+def _ascending(keys: Array) -> Array:
+    """Positions by value, equal ones by position, NaN first."""
+    places = np.arange(len(keys))
+    if keys.dtype.kind != "f":
+        return np.lexsort((places, keys))
+    is_nan = np.isnan(keys)
+    return np.lexsort((places, np.where(is_nan, 0, keys), ~is_nan))
+
+
+@handles("pypto.gather_mask")
+def gather_mask(interp: Interpreter, op: Any) -> Tensor:
+    every, first = MASK_PATTERNS[op.pattern.data]
+    source = interp.array(op.source, op)
+    return Tensor(np.ascontiguousarray(source[..., first::every]))
 
 
 @handles("pypto.gather")

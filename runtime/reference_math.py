@@ -25,6 +25,7 @@ from pyptoc.runtime.reference_core import (
 )
 from pyptoc.runtime.reference_values import Tensor
 from pyptoc.runtime.reference_wide import narrow, wide
+from pyptoc.runtime.vector_math import FUNCTIONS as VECTOR_FUNCTIONS
 
 ONE = np.float32(1)
 LEAST = np.float32(np.finfo(np.float32).min)
@@ -41,14 +42,16 @@ def silu(x: Array) -> Array:
 
 
 def erf(x: Array) -> Array:
-    """The error function, correctly rounded to f32 from f64."""
-    values = np.array([math.erf(value) for value in x.reshape(-1).tolist()])
-    return values.reshape(x.shape).astype(np.float32)
+    """The error function, by the polynomials of the executor: bits are compared."""
+    line = x.reshape(-1)
+    out, first, second = (np.empty_like(line) for _ in range(3))
+    VECTOR_FUNCTIONS["erf"](line, out, first, second)
+    return out.reshape(x.shape)
 
 
 def gelu(x: Array) -> Array:
-    """x * (1 + erf(x / sqrt(2))) / 2."""
-    return x * (erf(x * np.float32(math.sqrt(0.5))) + ONE) * np.float32(0.5)
+    """x * (1 + erf(x / sqrt(2))) / 2, halved before the product could overflow."""
+    return x * ((erf(x * np.float32(math.sqrt(0.5))) + ONE) * np.float32(0.5))
 
 
 UNARY: dict[str, Callable[[Array], Array]] = {
@@ -72,6 +75,7 @@ UNARY: dict[str, Callable[[Array], Array]] = {
     "cos": np.cos,
     "erf": erf,
     "logical_not": np.logical_not,
+    "bitwise_not": np.bitwise_not,
 }
 BINARY: dict[str, Callable[[Array, Array], Array]] = {
     "add": np.add,
@@ -86,6 +90,8 @@ BINARY: dict[str, Callable[[Array, Array], Array]] = {
     "and": np.bitwise_and,
     "or": np.bitwise_or,
     "xor": np.bitwise_xor,
+    "shift_left": lambda x, y: shifted(x, y, left=True),
+    "shift_right": lambda x, y: shifted(x, y, left=False),
     "eq": np.equal,
     "ne": np.not_equal,
     "lt": np.less,
@@ -93,6 +99,18 @@ BINARY: dict[str, Callable[[Array, Array], Array]] = {
     "gt": np.greater,
     "ge": np.greater_equal,
 }
+
+
+def shifted(x: Array, y: Array, *, left: bool) -> Array:
+    """Bits moved by a count; one outside 0 to width - 1 moves all of them out."""
+    x, y = np.broadcast_arrays(x, y)
+    width = x.dtype.itemsize * 8
+    inside = np.greater_equal(y, 0) & np.less(y.astype(np.int64), width)
+    count = np.where(inside, y, 0).astype(x.dtype)
+    if left:
+        return np.where(inside, np.left_shift(x, count), 0).astype(x.dtype)
+    outside = np.where(np.less(x, 0), -1, 0).astype(x.dtype)
+    return np.where(inside, np.right_shift(x, count), outside)
 
 
 def is_dynamic_one(value: SSAValue, axis: int, array: Array) -> bool:
@@ -141,17 +159,16 @@ def elementwise_args(
         if isinstance(arg, SSAValue) and isinstance(arg.type, TensorType)
     ]
     check_broadcast(interp, op, arrays)
-    dtype = numerics.storage_dtype(like)
-    return [_widened(value, dtype) for value in values]
+    return [_widened(interp, op, value, like) for value in values]
 
 
-def _widened(value: Any, dtype: np.dtype[Any]) -> Any:
+def _widened(interp: Interpreter, op: Any, value: Any, element: Attribute) -> Any:
     """An operand in the type that computes; scalars join the type of the tensors."""
     if isinstance(value, np.ndarray):
         return wide(cast("Array", value))
-    if numerics.is_float(dtype):
+    if numerics.is_float(numerics.storage_dtype(element)):
         return np.float32(value)
-    return np.array(value, np.int64).astype(dtype)[()]
+    return interp.scalar_as(value, element, op)
 
 
 def unary(interp: Interpreter, op: Any) -> Tensor:
@@ -169,9 +186,19 @@ def binary(interp: Interpreter, op: Any) -> Tensor:
     if divides and np.any(np.equal(y, 0)):
         interp.fail(op, "PTO403", "division of an integer by zero")
     result = np.asarray(BINARY[name](x, y))
+    if name == "add" and op.checked is not None:
+        require_exact(interp, op, x, y, result)
     if name == "div" and op.zero_if_zero is not None:
         result = np.where(np.equal(y, 0), np.float32(0), result)
     return Tensor(narrow(result, dtype_of(op.result)))
+
+
+def require_exact(interp: Interpreter, op: Any, x: Any, y: Any, sums: Array) -> None:
+    """Fail where a sum of integers wrapped."""
+    wide = np.asarray(x).astype(object) + np.asarray(y).astype(object)
+    if np.any(wide != sums):
+        name = numerics.element_name(sums.dtype)
+        interp.fail(op, "PTO403", f"a sum does not fit in {name}")
 
 
 for _name in UNARY:
@@ -196,7 +223,10 @@ def where(interp: Interpreter, op: Any) -> Tensor:
     args = cast("list[SSAValue | Attribute]", op.args[1:])
     for arg in args:
         # Bits are copied: tensors and literals have the element type already.
-        value = np.asarray(interp.operand(arg, element, op)).astype(dtype, copy=False)
+        given: Any = interp.operand(arg, element, op)
+        if not isinstance(given, np.ndarray):
+            given = interp.scalar_as(given, element, op)
+        value = np.asarray(cast("Array", given)).astype(dtype, copy=False)
         values.append(value)
         if isinstance(arg, SSAValue) and isinstance(arg.type, TensorType):
             tensors.append((arg, value))
@@ -321,6 +351,8 @@ def cumsum(interp: Interpreter, op: Any) -> Tensor:
         sums = np.cumsum(wide(source), axis=axis, dtype=np.float32)
         return Tensor(narrow(sums, source.dtype))
     sums = np.cumsum(source, axis=axis, dtype=np.int64)
+    if op.wraps is not None:
+        return Tensor(sums.astype(source.dtype))
     before = sums - source  # wraps back to the sum before
     wrapped = ((before ^ sums) & (source ^ sums)) < 0
     limits = np.iinfo(source.dtype)

@@ -66,7 +66,27 @@ def matmul(interp: Interpreter, op: Any) -> Tensor:
     a = transposed(interp.array(op.lhs, op), op.a_trans)
     b = transposed(interp.array(op.rhs, op), op.b_trans)
     check_k(interp, op, a, b)
-    return Tensor(narrow(product(a, b), dtype_of(op.result)))
+    return _stored(interp, op, product(a, b))
+
+
+@handles("pypto.epilogue")
+def epilogue(interp: Interpreter, op: Any) -> Tensor:
+    return _stored(interp, op, interp.array(op.acc, op))
+
+
+def _stored(interp: Interpreter, op: Any, acc: Array) -> Tensor:
+    """The accumulator scaled by column, without what is below 0, rounded once."""
+    if op.scale is not None:
+        scale = numerics.output_scale(interp.array(op.scale, op))
+        if scale.size not in (1, acc.shape[-1]):
+            message = f"{scale.size} output scales for {acc.shape[-1]} columns"
+            interp.fail(op, "PTO404", message)
+        acc = numerics.cast(acc, "f32") * scale
+    if op.relu is not None:
+        acc = np.maximum(acc, acc.dtype.type(0))
+    if dtype_of(op.result) == np.int8:
+        return Tensor(numerics.cast(acc, "i8", "rint"))
+    return Tensor(narrow(acc, dtype_of(op.result)))
 
 
 def scaled(
@@ -102,7 +122,16 @@ def scaled_mm(interp: Interpreter, op: Any) -> Tensor:
     b = transposed(interp.array(op.rhs, op), op.b_trans)
     check_k(interp, op, a, b)
     sa, sb = interp.array(op.scale_lhs, op), interp.array(op.scale_rhs, op)
-    return Tensor(narrow(scaled(interp, op, (a, b), (sa, sb)), dtype_of(op.result)))
+    batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    sides = [
+        np.broadcast_to(array, (*batch, *array.shape[-rank:]))
+        for array, rank in ((a, 2), (b, 2), (sa, 3), (sb, 3))
+    ]
+    result = np.zeros((*batch, a.shape[-2], b.shape[-1]), np.float32)
+    for at in np.ndindex(batch):
+        x, y, of_x, of_y = (array[at] for array in sides)
+        result[at] = scaled(interp, op, (x, y), (of_x, of_y))
+    return Tensor(narrow(result, dtype_of(op.result)))
 
 
 @handles("pypto.mma")

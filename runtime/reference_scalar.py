@@ -145,8 +145,8 @@ INTEGER: dict[str, Callable[[int, int], int]] = {
     "andi": lambda a, b: a & b,
     "ori": lambda a, b: a | b,
     "xori": lambda a, b: a ^ b,
-    "shli": lambda a, b: a << b,
-    "shrsi": lambda a, b: a >> b,
+    "shli": lambda a, b: a << b if 0 <= b < 64 else 0,
+    "shrsi": lambda a, b: a >> (b if 0 <= b < 64 else 64),
 }
 UNSIGNED: dict[str, Callable[[int, int], int]] = {
     "divui": lambda a, b: a // b,
@@ -154,7 +154,7 @@ UNSIGNED: dict[str, Callable[[int, int], int]] = {
     "ceildivui": lambda a, b: -(-a // b),
     "minui": min,
     "maxui": max,
-    "shrui": lambda a, b: a >> b,
+    "shrui": lambda a, b: a >> min(b, 64),
 }
 FLOAT: dict[str, Callable[..., Any]] = {
     "addf": np.add,
@@ -166,7 +166,6 @@ FLOAT: dict[str, Callable[..., Any]] = {
     "minimumf": np.minimum,
     "maxnumf": np.fmax,
     "minnumf": np.fmin,
-    "remf": np.fmod,
 }
 
 

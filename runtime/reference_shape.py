@@ -18,6 +18,7 @@ from pyptoc.runtime.reference_core import (
     literal,
 )
 from pyptoc.runtime.reference_values import Mask, Memory, Tensor
+from pyptoc.runtime.show import show_value
 
 
 def sizes_of(interp: Interpreter, op: Any) -> tuple[int, ...]:
@@ -25,6 +26,7 @@ def sizes_of(interp: Interpreter, op: Any) -> tuple[int, ...]:
     sizes = tuple(interp.integer(size) for size in op.mixed_sizes)
     if any(size < 0 for size in sizes):
         interp.fail(op, "PTO404", f"a size of {list(sizes)} is negative")
+    interp.check_limits(op, sizes)
     return sizes
 
 
@@ -37,7 +39,10 @@ def empty(interp: Interpreter, op: Any) -> Tensor:
 @handles("pypto.full")
 def full(interp: Interpreter, op: Any) -> Tensor:
     shape = sizes_of(interp, op)
-    value = literal(op.value, element_of(op.result))
+    if op.scalar is None:
+        value = literal(op.value, element_of(op.result))
+    else:
+        value = interp.scalar_as(interp.env[op.scalar], element_of(op.result), op)
     return Tensor(np.full(shape, value, dtype_of(op.result)), owned=True)
 
 
@@ -148,6 +153,16 @@ def dim(interp: Interpreter, op: Any) -> int:
     return source.array.shape[op.axis.value.data]
 
 
-@handles("pypto.probe", "pypto.print")
+@handles("pypto.probe")
 def probe(interp: Interpreter, op: Any) -> None:
-    """Changes no value."""
+    """The last value of each name is among the results; it changes no other value."""
+    interp.probes[op.label.data] = op, interp.tensor(op.source, op).copy()
+
+
+@handles("pypto.print", "npu.print")
+def print_value(interp: Interpreter, op: Any) -> None:
+    """Shows a value; it changes none."""
+    value = interp.env[op.source]
+    if isinstance(value, Tensor):
+        value = interp.array(op.source, op)
+    show_value(op.label.data, value.array if isinstance(value, Memory) else value)

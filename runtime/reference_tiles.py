@@ -28,36 +28,52 @@ def storage(interp: Interpreter, value: Any, op: Any) -> tuple[Array, Mask | Non
 
 
 def refuse(
-    interp: Interpreter, op: Any, index: int, at: tuple[int, ...], rule: str, why: str
+    interp: Interpreter,
+    op: Any,
+    index: int,
+    at: tuple[int, ...],
+    rule: str,
+    why: str = "",
+    number: int = 0,
 ) -> NoReturn:
-    """PTO408, with the position in the tensor of indices."""
+    """PTO408, with the position in the tensor of indices of axis `number`."""
     position = [interp.integer(value) for value in op.mixed_positions]
     for back in range(1, min(len(at), len(position)) + 1):
         position[-back] += at[-back]
     shown = position[0] if len(position) == 1 else position
     by = op.name if op.asked_by is None else op.asked_by.data
-    of = "the indices" if op.asked_at is None else op.asked_at.data
+    names = "the indices" if op.asked_at is None else op.asked_at.data
+    of = names.split(", ")[number]
     message = f"{by}: index {index} at position {shown} of {of}{why}"
     interp.fail(op, "PTO408", message, rule=rule)
 
 
-def place_of_index(
-    interp: Interpreter, op: Any, index: int, at: tuple[int, ...]
-) -> int | None:
-    """The place along the axis, counted from the offset; None for a missing index."""
-    if op.missing is not None and index == op.missing.value.data:
+def places_of_indices(
+    interp: Interpreter, op: Any, indices: list[int], at: tuple[int, ...]
+) -> list[int] | None:
+    """The place along each axis, counted from the offset; None for a missing index."""
+    if op.missing is not None and indices[0] == op.missing.value.data:
         return None
-    limit = interp.integer(op.limit)
-    if op.lookup is None:
+    limits = [interp.integer(limit) for limit in op.limits]
+    if op.lookup is not None:
+        return [_place_in_pages(interp, op, indices[0], limits[0], at)]
+    for number, (index, limit) in enumerate(zip(indices, limits, strict=True)):
         if not 0 <= index < limit:
-            refuse(interp, op, index, at, f"valid indices are 0 to {limit - 1}", "")
-        return index
+            rule = f"valid indices are 0 to {limit - 1}"
+            refuse(interp, op, index, at, rule, number=number)
+    return indices
+
+
+def _place_in_pages(
+    interp: Interpreter, op: Any, index: int, limit: int, at: tuple[int, ...]
+) -> int:
+    """The row that an index means through the page table."""
     value, offsets, pages = op.lookup
     table, _ = storage(interp, value, op)
     page_rows, count = op.page.value.data, interp.integer(pages)
     if not 0 <= index < count * page_rows:
         last = count * page_rows - 1
-        refuse(interp, op, index, at, f"valid indices are 0 to {last}", "")
+        refuse(interp, op, index, at, f"valid indices are 0 to {last}")
     place = [interp.integer(offset) for offset in offsets]
     axis = 0 if op.table_axis is None else op.table_axis.value.data
     place[axis] += index // page_rows
@@ -77,15 +93,16 @@ def _moved(part: int | slice, by: int) -> slice:
     return slice(by + whole.start, by + whole.stop)
 
 
-def boxes(interp: Interpreter, op: Any, memory: Array, indices: Array) -> Any:
+def boxes(interp: Interpreter, op: Any, memory: Array) -> Any:
     """For each index, in order: its part of the box, and of the memory (or None)."""
     rows, columns = (interp.integer(extent) for extent in op.extents)
     offsets: list[int] = [interp.integer(each) for each in op.mixed_offsets]
     dims: tuple[int, int] = op.box_dims
-    per, axis = op.per.data, int(op.axis_dim)
-    given = indices.reshape((rows, columns) if per == "element" else -1)
-    for at in np.ndindex(given.shape):
-        index = int(given[at])
+    per: str = op.per.data
+    shape = (rows, columns) if per == "element" else -1
+    given = [interp.array(each, op).reshape(shape) for each in op.all_indices]
+    for at in np.ndindex(given[0].shape):
+        indices = [int(each[at]) for each in given]
         parts: dict[str, tuple[Any, Any]] = {
             "element": (at[0], at[-1]),
             "row": (at[0], slice(0, columns)),
@@ -93,15 +110,17 @@ def boxes(interp: Interpreter, op: Any, memory: Array, indices: Array) -> Any:
             "box": (slice(0, rows), slice(0, columns)),
         }
         mine = parts[per]
-        place = place_of_index(interp, op, index, at)
-        if place is None:
+        places = places_of_indices(interp, op, indices, at)
+        if places is None:
             yield mine, None
             continue
         box: list[Any] = [slice(offset, offset + 1) for offset in offsets]
         for dim, part in zip(dims, mine, strict=True):
             if dim >= 0:
                 box[dim] = _moved(part, offsets[dim])
-        box[axis] = _moved(place, offsets[axis])
+        axes: tuple[int, ...] = op.axes
+        for axis, place in zip(axes, places, strict=True):
+            box[axis] = _moved(place, offsets[axis])
         whole = zip(box, memory.shape, strict=True)
         if any(one.start < 0 or one.stop > size for one, size in whole):
             interp.fail(op, "PTO402", f"{op.name} beyond {list(memory.shape)}")
@@ -117,11 +136,10 @@ def turned(op: Any, part: Array) -> Array:
 @handles("npu.gather")
 def gather(interp: Interpreter, op: Any) -> Tensor:
     memory, written = storage(interp, op.memory, op)
-    indices = interp.array(op.indices, op)
     rows, columns = (interp.integer(extent) for extent in op.extents)
     result = np.zeros((rows, columns), memory.dtype)
     marks = np.ones((rows, columns), np.bool_)
-    for mine, box in boxes(interp, op, memory, indices):
+    for mine, box in boxes(interp, op, memory):
         if box is None:
             continue
         result[mine] = turned(op, memory[box]).reshape(result[mine].shape)
@@ -136,21 +154,20 @@ def gather(interp: Interpreter, op: Any) -> Tensor:
 @handles("npu.scatter")
 def scatter(interp: Interpreter, op: Any) -> None:
     memory, written = storage(interp, op.memory, op)
-    indices = interp.array(op.indices, op)
     rows, columns = (interp.integer(extent) for extent in op.extents)
     source = interp.array(op.data, op).reshape(rows, columns)
     tasks = [loop.execution for loop in interp.loops if loop.kind == "task"]
     seen = interp.used.setdefault((op, tasks[-1]), {})
     start = interp.integer(op.mixed_positions[-1])
-    given = indices.reshape(-1)
-    for number, (mine, box) in enumerate(boxes(interp, op, memory, indices)):
+    given = interp.array(op.indices, op).reshape(-1)
+    for number, (mine, box) in enumerate(boxes(interp, op, memory)):
         if box is None:
             continue
         if op.unique is not None:
             first = seen.setdefault(int(given[number]), start + number)
             if first != start + number:
                 rule = f"unique: no index repeats; position {first} has it too"
-                refuse(interp, op, int(given[number]), (number,), rule, "")
+                refuse(interp, op, int(given[number]), (number,), rule)
         target = turned(op, memory[box])
         part = source[mine].reshape(target.shape)
         target[...] = target + part if op.combine is not None else part
@@ -164,46 +181,54 @@ def scatter(interp: Interpreter, op: Any) -> None:
 @handles("npu.topk")
 def topk(interp: Interpreter, op: Any) -> tuple[Tensor, Tensor]:
     source = interp.array(op.source, op)
-    values, indices = (
-        interp.array(value, op).copy() for value in (op.values, op.indices)
-    )
-    first, size = interp.integer(op.first), interp.integer(op.size)
-    k = values.shape[-1]
-    count = int(np.prod(values.shape[:-1]))
+    values, indices = (interp.array(value, op).copy() for value in op.lists)
+    first, size = (interp.integer(bound) for bound in op.mixed_bounds)
+    k, count = values.shape[-1], int(np.prod(values.shape[:-1]))
     rows = source.reshape(count, source.shape[-1])
     best, places = values.reshape(count, k), indices.reshape(count, k)
-    lengths = [size] * len(rows)
+    lengths = [size] * count
     if op.lengths is not None:
         lengths = interp.array(op.lengths, op).reshape(-1).tolist()
+    before = [interp.array(value, op) for value in op.after]
+    ascending = op.ascending is not None
     for row, length in enumerate(lengths):
         if not 0 <= length <= size:
             message = f"topk: length {length} of a row of {size} elements"
             interp.fail(op, "PTO404", message)
-        if op.strict is not None and length < k:
-            message = f"topk of {length} elements has no {k} greatest"
+        if length < op.least:
+            message = f"topk of {length} elements has no {op.least} greatest"
             interp.fail(op, "PTO404", message)
-        held = [
-            (best[row, n], int(places[row, n])) for n in range(k) if places[row, n] >= 0
-        ]
-        held += [
-            (rows[row, n], first + n)
-            for n in range(rows.shape[1])
+        found = [
+            (_rank(value, ascending), first + n, value)
+            for n, value in enumerate(rows[row])
             if first + n < length
         ]
-        held.sort(key=lambda one: one[1])
-        held.sort(key=lambda one: _rank(one[0]))
+        if before:
+            value, index = (each.reshape(count, -1)[row, -1] for each in before)
+            last = int(index)
+            bound = (_rank(value, ascending), last)
+            if last >= -1:
+                found = [one for one in found if last >= 0 and one[:2] > bound]
+        found += [
+            (_rank(best[row, n], ascending), int(places[row, n]), best[row, n])
+            for n in range(k)
+            if places[row, n] >= 0
+        ]
+        found.sort(key=lambda one: one[:2])
         places[row] = -1
-        for n, (value, index) in enumerate(held[:k]):
+        for n, (_, index, value) in enumerate(found[:k]):
             best[row, n], places[row, n] = value, index
     return Tensor(values), Tensor(indices)
 
 
-def _rank(value: Any) -> tuple[bool, Any]:
-    """Ascending for descending values, NaN last."""
+def _rank(value: Any, ascending: bool) -> tuple[bool, Any]:
+    """What ascends as the lists go on, NaN being the least value."""
     number = wide(np.asarray(value))[()]
+    sign = 1 if ascending else -1
     if isinstance(number, np.floating):
-        return bool(np.isnan(number)), -float(number)
-    return False, -int(number)
+        nan = bool(np.isnan(number))
+        return nan != ascending, 0.0 if nan else sign * float(number)
+    return False, sign * int(number)
 
 
 @handles("npu.one_hot")

@@ -50,6 +50,23 @@ class Tensor:
         return Tensor(self.array.copy(), written, self.origin, self.last_store, True)
 
 
+def reinterpreted(array: Array, dtype: np.dtype[Any]) -> Array:
+    """The bytes of the last axis as elements of `dtype`, as many as fit."""
+    fit = array.shape[-1] * array.itemsize // dtype.itemsize
+    used = -(-fit * dtype.itemsize // array.itemsize)
+    rows = np.ascontiguousarray(array[..., :used])
+    return rows.view(dtype)[..., :fit]
+
+
+def marks_of_bytes(written: Mask, have: int, want: int) -> Mask:
+    """Which elements of `want` bytes were written, all of them; of elements of `have`
+    bytes it is known."""
+    bytes_ = np.repeat(written, have, axis=-1)
+    fit = bytes_.shape[-1] // want
+    whole = bytes_[..., : fit * want].reshape(*written.shape[:-1], fit, want)
+    return np.asarray(whole.all(axis=-1))
+
+
 @dataclass(slots=True, frozen=True)
 class Iteration:
     """One iteration of one execution of a loop or grid."""
@@ -89,7 +106,7 @@ class Destination:
         if not self.paths or self.paths[-1] != path:
             self.paths.append(path)
         mine = len(self.paths)
-        part = self.owners[box]
+        part = self.owners[(*box, ...)]  # a view at rank 0, too
         others = np.unique(part[(part != 0) & (part != mine)])
         for other in others:
             for theirs, ours in zip(self.paths[int(other) - 1], path, strict=False):

@@ -1,14 +1,12 @@
 """
-Top-k and one-hot of the executor, on the rows of a tile.
+Top-k, sorting and one-hot of the executor, on the rows of a tile.
 
-A list holds the k best elements so far: values in descending order, and their indices,
--1 where there is no element yet. Merging concatenates a list and a tile and sorts
-stably: what comes first has the lower index, so it stays first among equals.
+A list holds the k first elements so far: values in order, and their indices, -1 where
+there is no element yet. Merging concatenates a list and a tile and sorts stably: what
+comes first has the lower index, so it stays first among equals.
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 from xdsl.ir import Operation
@@ -21,16 +19,18 @@ from pyptoc.runtime.memory import Array
 def merge(
     source: Array,
     first: int,
-    values: Array,
-    indices: Array,
-    lengths: Array | None,
+    lists: tuple[Array, Array],
+    lengths: Array | None = None,
+    last: tuple[Array, Array] | None = None,
+    ascending: bool = False,
 ) -> None:
     """
     Merge the rows of `source` [m, n], whose columns count from `first`, into lists.
 
-    values, indices: [m, k], changed in place. lengths: [m]; None where all of a row
-    counts.
+    lists: values and indices [m, k], changed in place. lengths: [m]; None where all of
+    a row counts. last: value and index [m] after which an element must come to count.
     """
+    values, indices = lists
     rows, columns = source.shape
     count = values.shape[1]
     positions = np.arange(first, first + columns, dtype=np.int32)
@@ -42,7 +42,11 @@ def merge(
     absent[:, :count] = indices < 0
     if lengths is not None:
         absent[:, count:] = positions[None, :] >= lengths[:, None]
-    order = np.argsort(_descending(both), axis=1, kind="stable")
+    keys = _ranked(both, ascending)
+    if last is not None:
+        bounds = _ranked(last[0], ascending)[:, None], last[1][:, None]
+        absent[:, count:] |= ~_comes_after(keys[:, count:], positions, *bounds)
+    order = np.argsort(keys, axis=1, kind="stable")
     if absent.any():
         late = np.take_along_axis(absent, order, 1)
         order = np.take_along_axis(order, np.argsort(late, axis=1, kind="stable"), 1)
@@ -52,22 +56,39 @@ def merge(
     indices[...] = np.where(gone, np.int32(-1), np.take_along_axis(places, best, 1))
 
 
-def _descending(keys: Array) -> Array:
-    """Keys whose ascending order is the descending order of values, NaN last."""
+def _ranked(keys: Array, ascending: bool) -> Array:
+    """Keys whose ascending order is that of the lists, NaN being the least value."""
+    if not numerics.is_float(keys.dtype):
+        return keys if ascending else ~keys
+    keys = keys.astype(np.float32)
+    if not ascending:
+        return -keys
+    # As sorting puts NaN last, the keys go one step up to make room for it in front.
+    bits = keys.view(np.int32).astype(np.int64)
+    ordered = np.where(bits < 0, -(bits & 0x7FFFFFFF), bits)
+    return np.where(np.isnan(keys), np.iinfo(np.int64).min, ordered)
+
+
+def _comes_after(keys: Array, positions: Array, key: Array, index: Array) -> Array:
+    """Whether elements come after the one of `key` and `index` of their row."""
+    equal = keys == key
+    later = keys > key
     if numerics.is_float(keys.dtype):
-        return -keys.astype(np.float32)
-    return ~keys
+        # NaN comes last.
+        nan, last = np.isnan(keys), np.isnan(key)
+        equal |= nan & last
+        later |= nan & ~last
+    found = later | (equal & (positions[None, :] > index))
+    return np.where(index == -1, False, found | (index < -1))
 
 
-def check_lengths(
-    op: Operation, lengths: Array, size: int, k: int, strict: bool
-) -> None:
-    """Lengths lie in 0 .. size and, if `strict`, reach k: PTO404 for the first."""
+def check_lengths(op: Operation, lengths: Array, size: int, least: int) -> None:
+    """Lengths lie in 0 .. size and reach `least`: PTO404 for the first."""
     bad = (lengths < 0) | (lengths > size)
     message = f"of a row of {size} elements"
-    if not bad.any() and strict:
-        bad = lengths < k
-        message = f"elements, which have no {k} greatest"
+    if not bad.any():
+        bad = lengths < least
+        message = f"elements, which have no {least} greatest"
     if bad.any():
         text = f"topk: length {int(lengths[bad][0])} {message}"
         raise RunError([Diagnostic("PTO404", text, op.location)])
@@ -75,9 +96,7 @@ def check_lengths(
 
 def one_hot(source: Array, first: int, out: Array) -> None:
     """out[i, j] = whether any element of source[i] is first + j."""
-    columns = np.arange(first, first + out.shape[1], dtype=np.int64)
     out[...] = False
-    for number in range(source.shape[1]):
-        index = source[:, number : number + 1].astype(np.int64)
-        matches: Any = index == columns
-        out |= matches
+    places = source.astype(np.int64) - first
+    rows, numbers = np.nonzero((places >= 0) & (places < out.shape[1]))
+    out[rows, places[rows, numbers]] = True

@@ -13,6 +13,7 @@ from pyptoc.dialects.tile_indexing import (
     ScatterOp,
     TopkOp,
 )
+from pyptoc.dialects.tile_types import buffer_type
 from pyptoc.runtime import indexed, topk
 from pyptoc.runtime.codegen import Handler, Value
 from pyptoc.runtime.memory import Array
@@ -41,12 +42,17 @@ def _place(to: KernelTranslator, op: IndexedTransfer) -> str:
     return f"{to.bind(indexed.Place)}({text}, {rows}, {columns}{last})"
 
 
+def _indices(to: KernelTranslator, op: IndexedTransfer) -> str:
+    """The text of the buffers of indices."""
+    return to.tuple_of(op.all_indices)
+
+
 def _gather(to: KernelTranslator, op: GatherOp) -> None:
     to.check_extents(op.buffer, *op.extents)
     access = to.bind(indexed.Access(op))
     table = "None" if op.table is None else to.ref(op.table)
     with to.instruction(op):
-        arrays = f"{to.ref(op.memory)}, {to.ref(op.indices)}, {table}"
+        arrays = f"{to.ref(op.memory)}, {_indices(to, op)}, {table}"
         to.line(
             f"{to.bind(indexed.gather)}({access}, {arrays}, {to.ref(op.buffer)}, "
             f"{_place(to, op)})"
@@ -59,42 +65,45 @@ def _scatter(to: KernelTranslator, op: ScatterOp) -> None:
     seen = "None"
     if op.unique is not None:
         state = indexed.Seen({})
-        to.at_launch.append(state.positions.clear)
+        to.at_launch.append(state.tiles.clear)
         seen = to.bind(state)
     memory = to.ref(op.memory)
     with to.instruction(op):
-        arrays = f"{memory}, w{memory[1:]}, {to.ref(op.indices)}, {to.ref(op.buffer)}"
+        arrays = f"{memory}, w{memory[1:]}, {_indices(to, op)}, {to.ref(op.buffer)}"
         to.line(
             f"{to.bind(indexed.scatter)}({access}, {arrays}, {_place(to, op)}, {seen})"
         )
 
 
 def _topk(to: KernelTranslator, op: TopkOp) -> None:
-    rows, columns = op.extents
+    rows, columns, kept = op.extents
     to.check_extents(op.source, rows, columns)
-    to.check_extents(op.values, rows, op.k)
-    first, size = op.mixed_bounds
-    strict = op.strict is not None
+    to.check_extents(op.values, rows, kept)
+    ascending, least = op.ascending is not None, op.least
+    has_lengths = op.lengths is not None
 
     def run(
         source: Array,
         first: int,
         size: int,
-        values: Array,
-        indices: Array,
-        lengths: Any = None,
+        lists: tuple[Array, Array],
+        lengths: Any,
+        before: tuple[Array, Array] | tuple[()],
     ) -> None:
-        if lengths is not None:
+        if has_lengths:
             lengths = lengths[0, : source.shape[0]]
-            topk.check_lengths(op, lengths, size, values.shape[1], strict)
-        topk.merge(source, first, values, indices, lengths)
+            topk.check_lengths(op, lengths, size, least)
+        last = (before[0][:, -1], before[1][:, -1]) if before else None
+        topk.merge(source, first, lists, lengths, last, ascending)
 
     with to.instruction(op):
-        lists = ", ".join(to.corner(v, rows, op.k) for v in (op.values, op.indices))
-        numbers = to.refs([first, size])
-        extra = "" if op.lengths is None else f", {to.ref(op.lengths)}"
+        lists = ", ".join(to.corner(value, rows, kept) for value in op.lists)
+        full = buffer_type(op.values).columns
+        after = "".join(to.corner(value, rows, full) + ", " for value in op.after)
+        numbers = to.refs(op.mixed_bounds)
+        lengths = "None" if op.lengths is None else to.ref(op.lengths)
         box = to.corner(op.source, rows, columns)
-        to.line(f"{to.bind(run)}({box}, {numbers}, {lists}{extra})")
+        to.line(f"{to.bind(run)}({box}, {numbers}, ({lists}), {lengths}, ({after}))")
 
 
 def _one_hot(to: KernelTranslator, op: OneHotOp) -> None:

@@ -7,6 +7,7 @@ if the columns come first, and it lacks a dimension that the box does not have.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn, cast
 
 import numpy as np
@@ -70,6 +71,12 @@ def _converted(to: KernelTranslator, op: StoreOp) -> str:
     """The box of the buffer; from l0c, in the element type of the memory."""
     source = to.corner(op.source, *op.extents)
     element = cast("MemRefType[Attribute]", op.dest.type).element_type
+    if op.scale is not None or op.relu is not None:
+        row = "None"
+        if op.scale is not None:
+            to.check_extents(op.scale, 1, op.extents[1])
+            row = to.corner(op.scale, 1, op.extents[1])
+        return f"{to.bind(_Drain(element, op.relu is not None))}({source}, {row})"
     kind = buffer_type(op.source)
     if kind.element_type == element or str(element) in _BY_ASSIGNMENT:
         return source
@@ -78,6 +85,24 @@ def _converted(to: KernelTranslator, op: StoreOp) -> str:
         return numerics.cast(box, element, "rint")
 
     return f"{to.bind(convert)}({source})"
+
+
+@dataclass(frozen=True)
+class _Drain:
+    """What a store from l0c does to the accumulator: scales by column, relu, a cast."""
+
+    element: Attribute
+    relu: bool
+
+    def __call__(self, acc: np.ndarray, scale: np.ndarray | None) -> np.ndarray:
+        with np.errstate(all="ignore"):
+            if scale is not None:
+                acc = acc.astype(np.float32) * numerics.output_scale(scale)
+            if self.relu:
+                acc = np.maximum(acc, 0)
+        if str(self.element) in _BY_ASSIGNMENT:
+            return acc
+        return numerics.cast(acc, self.element, "rint")
 
 
 def _oriented(to: KernelTranslator, op: StoreOp, source: str) -> str:

@@ -13,11 +13,12 @@ tells, from the allocations' addresses.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import numpy as np
+from numpy.typing import NDArray
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from pyptoc.dialects.tile import allocation_of
 from pyptoc.dialects.tile_types import BufType, buffer_type
@@ -47,6 +48,7 @@ _UFUNCS: dict[str, np.ufunc] = {
     "neg": np.negative,
     "abs": np.absolute,
     "logical_not": np.logical_not,
+    "bitwise_not": np.bitwise_not,
     "add": np.add,
     "sub": np.subtract,
     "mul": np.multiply,
@@ -58,6 +60,9 @@ _UFUNCS: dict[str, np.ufunc] = {
     "and": np.bitwise_and,
     "or": np.bitwise_or,
     "xor": np.bitwise_xor,
+    # Of numpy, too, a count outside 0 to width - 1 moves all bits out.
+    "shift_left": np.left_shift,
+    "shift_right": np.right_shift,
 }
 _COMPARES: dict[str, np.ufunc] = {
     "eq": np.equal,
@@ -119,10 +124,27 @@ class _Emitter:
             return self.literal(arg)
         value, form = arg
         if form is Form.SCALAR:
-            return self.to.ref(value)
+            return self.scalar(value)
         rows = 1 if form in (Form.COL, Form.ONE) else self.m
         columns = 1 if form in (Form.ROW, Form.ONE) else self.n
         return self.to.corner(value, rows, columns)
+
+    def scalar(self, value: SSAValue) -> str:
+        """The text of a scalar; an integer must fit the elements beside it."""
+        dtype, text = self.input_dtype(), self.to.ref(value)
+        if dtype.kind == "b":
+            return f"bool({text})"
+        if dtype.kind not in "iu" or self.op.family.index_scalar:
+            return text
+        limits = np.iinfo(dtype)
+
+        def fitting(number: int) -> np.generic:
+            if not limits.min <= number <= limits.max:
+                name = numerics.element_name(dtype)
+                raise OverflowError(f"{number} does not fit in {name}")
+            return dtype.type(number)
+
+        return f"{self.to.bind(fitting)}({text})"
 
     def literal(self, arg: Attribute) -> str:
         """A number of the type that the instruction computes in."""
@@ -187,10 +209,15 @@ class _Emitter:
             "arange": self.arange,
             "mask_causal": self.mask_causal,
         }
+        if "checked" in self.op.properties:
+            special["add"] = self.checked_add
         if name in special:
             special[name]()
         elif name in _UFUNCS:
-            self.call(_UFUNCS[name], *map(self.text, self.op.args))
+            inputs = list(map(self.text, self.op.args))
+            if name in ("floordiv", "rem") and self.dtype.kind in "iu":
+                self.check_divisor(inputs[1])
+            self.call(_UFUNCS[name], *inputs)
         elif name in _COMPARES:
             self.compare()
         elif name in _REDUCTIONS:
@@ -206,6 +233,32 @@ class _Emitter:
         target = out or self.dest()
         function = self.to.bind(ufunc)
         self.to.line(f"{function}({', '.join(inputs)}, out={target}{wide})")
+
+    def check_divisor(self, divisor: str) -> None:
+        """Stop at a zero among integers; numpy would give 0."""
+
+        def fail() -> NoReturn:
+            raise ZeroDivisionError
+
+        found = f"{self.to.bind(np.all)}({divisor})"
+        self.to.line(f"if not {found}: {self.to.bind(fail)}()")
+
+    def checked_add(self) -> None:
+        """A sum of integers that must not wrap."""
+        dtype = self.dtype
+
+        def add(x: Any, y: Any) -> NDArray[Any]:
+            sums = np.add(x, y)
+            wraps = np.less(sums, x)
+            if dtype.kind == "i":
+                wraps = np.less((sums ^ x) & (sums ^ y), 0)
+            if wraps.any():
+                name = numerics.element_name(dtype)
+                raise OverflowError(f"a sum does not fit in {name}")
+            return sums
+
+        inputs = ", ".join(map(self.text, self.op.args))
+        self.assign(self.dest(), f"{self.to.bind(add)}({inputs})")
 
     def compare(self) -> None:
         inputs = ", ".join(map(self.text, self.op.args))

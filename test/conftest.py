@@ -15,8 +15,15 @@ for _library in ("OPENBLAS", "MKL", "OMP"):
     os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
 
 # For a night: `pytest --hypothesis-profile=long test/passes/test_random_programs.py`;
-# test/operators/test_language_files.py then adds cases of real sizes.
+# test/operators/test_language_files.py then adds cases of real sizes, and the table of
+# operators in test_ops_end_to_end.py leaves out no combination.
 settings.register_profile("long", max_examples=5000)
+
+
+@pytest.fixture
+def is_long(request: pytest.FixtureRequest) -> bool:
+    """Whether the run is a long one, which leaves nothing out."""
+    return request.config.getoption("--hypothesis-profile") == "long"
 
 
 class RunFailedError(Exception):

@@ -17,7 +17,7 @@ NUMBERS = (*FLOATS, *INTEGERS)
 
 def body_steps(w: Writer, count: int, products: bool = True) -> None:
     """Some steps in the body of a loop."""
-    steps = VECTOR_STEPS + ((matmul,) if products else ())
+    steps = w.steps or VECTOR_STEPS + ((matmul,) if products else ())
     for _ in range(count):
         w.random.choice(steps)(w)
 
@@ -85,7 +85,12 @@ def _stored(
 ) -> list[tuple[str, str, Value]]:
     """Stores of one or two values: the names of the outs inside and of their inits."""
     fits = [value for value in body.pool if value.dims[: len(inner)] == inner]
-    fits = [v for v in fits if not any(dim.varies for dim in v.dims[len(inner) :])]
+    tails = [(value, value.dims[len(inner) :]) for value in fits]
+    fits = [
+        value
+        for value, dims in tails
+        if w.knows(dims) and not any(dim.varies for dim in dims)
+    ]
     chosen = [fits[-1], *w.random.sample(fits, min(len(fits), w.random.randint(0, 1)))]
     outs: list[tuple[str, str, Value]] = []
     for value in chosen:
@@ -178,7 +183,9 @@ def groups(w: Writer) -> None:
     fits = [
         value
         for value in body.pool
-        if value.dims[:1] == (inner,) and inner not in value.dims[1:]
+        if value.dims[:1] == (inner,)
+        and w.knows(value.dims[1:])
+        and not any(dim.varies for dim in value.dims[1:])
     ]
     value = fits[-1]
     dims = (rows, *value.dims[1:])
@@ -245,7 +252,7 @@ def nested(w: Writer) -> None:
     )
     w.random.choice([fold_columns, forall, repeat, groups, reduce])(body)
     value = body.pool[-1]
-    if any(dim.varies for dim in value.dims):
+    if value.varies or not w.knows(value.dims):
         value = part
     outs = _stored_one(w, body, value, outer, index)
     inside, init, result = outs
@@ -268,6 +275,49 @@ def _stored_one(
     return inside, init, result
 
 
+def partly(w: Writer) -> None:
+    """A forall that replaces some rows of a tensor, an inner loop storing them."""
+    source = loop_source(w)
+    if source is None or (not source.is_float and not source.is_integer):
+        return
+    rows, *rest = source.dims
+    low = w.random.randint(0, rows.size - 1)
+    high = w.random.randint(low, rows.size)
+    index, inside = w.fresh("i"), w.fresh("u")
+    body = w.child()
+    inner = bool(rest) and rest[0].size > 0 and w.chance(0.5)
+    place = body.child() if inner else body
+    parts, offsets = [f"%{index}", *(":" for _ in rest)], [f"%{index}"]
+    offsets += ["0" for _ in rest]
+    kept: Dims = tuple(rest)
+    if inner:
+        column = w.fresh("j")
+        parts[1] = offsets[1] = f"%{column}"
+        kept = kept[1:]
+    text = f"pypto.view %{source.name}[{', '.join(parts)}]"
+    if not kept:
+        parts[-1] += " +: 1"
+        kept = (Dim(1),)
+        text = f"pypto.view %{source.name}[{', '.join(parts)}]"
+    value = place.define(text, source, dims=kept)
+    for _ in range(w.random.randint(1, 3)):
+        w.random.choice(VECTOR_STEPS)(place)
+    fits = [v for v in place.pool if v.dims == kept and v.element == source.element]
+    value = fits[-1]
+    place.emit(f"pypto.store %{value.name} into %{inside}[{', '.join(offsets)}]")
+    if inner:
+        last = w.size_of(rest[0])
+        kind = w.random.choice(["for", "forall"])
+        body.nest(f"pypto.{kind} (%{column} = 0 to {last}) {{", place)
+    exact = source.exact and value.exact
+    bound = max(source.bound, value.bound)
+    result = Value(w.fresh(), source.dims, source.element, exact, None, bound)
+    header = f"pypto.forall (%{index} = {low} to {high}) "
+    header += f"outs(%{inside} = %{source.name}) {{"
+    w.nest(f"%{result.name} = {header}", body)
+    w.pool.append(result)
+
+
 LOOP_STEPS: tuple[Step, ...] = (
     forall,
     forall,
@@ -277,4 +327,6 @@ LOOP_STEPS: tuple[Step, ...] = (
     groups,
     repeat,
     nested,
+    partly,
+    partly,
 )

@@ -76,8 +76,6 @@ def sum_is_exact(value: Value, count: int, grain: float, bound: float) -> bool:
 KEEP_GRAIN = ("neg", "abs", "relu")
 JUMPS = ("floor", "ceil", "trunc", "round")
 SMOOTH = ("sigmoid", "silu", "gelu", "tanh", "sin", "cos", "erf")
-APPROXIMATE = ("gelu", "erf")
-"""Computed by a polynomial in the executor, from the C library in the reference."""
 
 
 def unary(w: Writer) -> None:
@@ -108,10 +106,9 @@ def unary(w: Writer) -> None:
         above = w.define(f"pypto.add %{size.name}, 0.5", size, bound=size.bound + 0.5)
         w.define(f"pypto.{name} %{above.name}", above, grain=None, bound=5.0)
     else:
-        exact = value.exact and name not in APPROXIMATE
         bound = value.bound if name in ("silu", "gelu") else 1.0
         text = f"pypto.{name} %{value.name}{attributes}"
-        w.define(text, value, grain=None, bound=max(bound, 1.0), exact=exact)
+        w.define(text, value, grain=None, bound=max(bound, 1.0))
 
 
 LIMIT = 64.0

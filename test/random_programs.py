@@ -10,12 +10,16 @@ source, and against a golden where the program has one.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from random import Random
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from random_composites import COMPOSITE_STEPS, MOVE_STEPS, regrid
+from random_control import CONTROL_STEPS
+from random_indexing import INDEXING_STEPS
 from random_loops import LOOP_STEPS, forall, repeat
 from random_ops import (
     VECTOR_STEPS,
@@ -26,6 +30,7 @@ from random_ops import (
     unary,
     with_literal,
 )
+from random_products import PRODUCT_STEPS
 from random_shapes import (
     SHAPE_STEPS,
     assemble,
@@ -42,6 +47,11 @@ from pyptoc.runtime.machine import Machine, load_machine
 
 LARGEST = {1: 5000, 2: 200, 3: 40, 4: 12}
 """Rank to the largest size of a dimension."""
+
+
+def count_ops(program: Program) -> int:
+    """How many ops and calls the text has, control flow included."""
+    return len(re.findall(r"\b(?:pypto|scf)\.[a-z_]+ |func\.call", program.text))
 
 
 def check(program: Program, machine: str | Machine, order: int | None = None) -> None:
@@ -171,6 +181,47 @@ def nothing(random: Random) -> Program:
     w.argument(tuple(dims), random.choice([*FLOATS, *INTEGERS]))
     for _ in range(random.randint(1, 5)):
         random.choice((*VECTOR_STEPS, matmul))(w)
+    return w.program(results(w))
+
+
+OPERATOR_STEPS: tuple[tuple[Step, ...], ...] = (
+    (*VECTOR_STEPS, regrid, regrid),
+    VECTOR_STEPS,
+    SHAPE_STEPS,
+    MOVE_STEPS,
+    COMPOSITE_STEPS,
+    PRODUCT_STEPS,
+    INDEXING_STEPS,
+    CONTROL_STEPS,
+    LOOP_STEPS,
+)
+"""Each kind as often as the others, however many steps it has."""
+
+
+def any_step(w: Writer) -> None:
+    """One step of any kind; loops and conditions nest up to three deep."""
+    steps = w.random.choice(OPERATOR_STEPS)
+    deep = w.parent is not None and w.parent.parent is not None
+    if deep and steps in (LOOP_STEPS, CONTROL_STEPS):
+        steps = VECTOR_STEPS
+    w.random.choice(steps)(w)
+
+
+def operators(random: Random) -> Program:
+    """10 to 40 ops of all kinds, loops and conditions among them."""
+    rank = random.choice([1, 2, 2, 2, 3, 3, 4])
+    elements = (*FLOATS, "f32", "f32", *INTEGERS, "i1")
+    largest = {1: 300, 2: 40, 3: 12, 4: 6}[rank] * random.choice([1, 1, 1, 1, 4])
+    w = started(random, rank, largest, *elements)
+    w.tiles, w.steps, w.mx = random.random() < 0.6, (any_step,), random.random() < 0.2
+    if random.random() < 0.1:
+        dims = [Dim(d.size, d.name) for d in w.pool[0].dims]
+        dims[random.randrange(rank)] = Dim(0, w.fresh("q"))
+        w.argument(tuple(dims), random.choice(FLOATS))
+    most = random.randint(10, 40)
+    for _ in range(3 * most):
+        if w.ops < most:
+            any_step(w)
     return w.program(results(w))
 
 

@@ -43,7 +43,7 @@ def _subscript(w: Writer, value: Value, axis: int, kind: str) -> tuple[str, Dims
         return f"{start} +: {size}", (Dim(size),)
     whole, rest = w.size_of(dim), w.fresh("n")
     w.emit(f"%{rest} = pypto.index {whole} - {start}")
-    return f"{start} +: %{rest}", (Dim(dim.size - start, w.fresh("d")),)
+    return f"{start} +: %{rest}", (Dim(dim.size - start, w.fresh("q")),)
 
 
 def read_view(w: Writer) -> None:

@@ -13,7 +13,9 @@ gives the same program again.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from math import prod
 from random import Random
 from typing import Any
 
@@ -35,6 +37,7 @@ DTYPES: dict[str, Any] = {
     "i1": np.bool_,
     "f8E4M3FN": ml_dtypes.float8_e4m3fn,
     "f8E5M2": ml_dtypes.float8_e5m2,
+    "f8E8M0FNU": ml_dtypes.float8_e8m0fnu,
 }
 FLOATS = ("f32", "f16", "bf16")
 INTEGERS = ("i8", "i16", "i32", "i64", "ui8")
@@ -87,11 +90,39 @@ class Value:
     def type(self) -> str:
         return type_text(self.dims, self.element)
 
+    @property
+    def varies(self) -> bool:
+        """Whether any size differs between the trips of a loop."""
+        return any(dim.varies for dim in self.dims)
+
+    @property
+    def count(self) -> int:
+        """The number of elements."""
+        return elements(self.dims)
+
 
 def type_text(dims: Dims, element: str) -> str:
     """`tensor<?x4xf32>`."""
     sizes = ["?" if dim.name else str(dim.size) for dim in dims]
     return f"tensor<{'x'.join([*sizes, element])}>"
+
+
+def elements(dims: Dims) -> int:
+    """The number of elements."""
+    return prod(dim.size for dim in dims)
+
+
+@dataclass(frozen=True)
+class Index:
+    """An index value of the program, from `low` to `high`, and equal if it is known."""
+
+    name: str
+    low: int
+    high: int
+
+    @property
+    def known(self) -> bool:
+        return self.low == self.high
 
 
 def broadcast(a: Dims, b: Dims) -> Dims | None:
@@ -123,6 +154,8 @@ class Program:
     golden: dict[str, Array] = field(default_factory=dict[str, Array])
     """Results in f64 or integers, from definitions that the compiler does not know."""
     golden_within: float = 0.0
+    needs_mx: bool = False
+    """Only a machine with MX products can run it."""
 
 
 TOLERANCE = {"f32": 1e-4, "f16": 1e-2, "bf16": 6e-2}
@@ -143,6 +176,16 @@ class Writer:
     tiles: bool = False
     """Whether ops get random tiles."""
     count: int = 0
+    indices: list[Index] = field(default_factory=list[Index])
+    """Index values that may serve as offsets, sizes, bounds and in conditions."""
+    functions: list[str] = field(default_factory=list[str])
+    """Private functions that are called."""
+    steps: tuple[Callable[[Writer], object], ...] = ()
+    """What bodies of loops are made of, if not of the usual."""
+    mx: bool = False
+    """Whether MX products may occur."""
+    ops: int = 0
+    """How many ops were written, in nested blocks too."""
 
     @property
     def root(self) -> Writer:
@@ -154,7 +197,7 @@ class Writer:
 
     def child(self) -> Writer:
         """A writer for a nested block, with a pool of its own."""
-        return Writer(self.random, self, tiles=self.tiles)
+        return Writer(self.random, self, tiles=self.tiles, steps=self.steps, mx=self.mx)
 
     def chance(self, probability: float) -> bool:
         return self.random.random() < probability
@@ -167,6 +210,7 @@ class Writer:
 
     def emit(self, line: str) -> None:
         self.lines.append(f"  {line}")
+        self.root.ops += any(name in line for name in ("pypto.", "scf.", "func."))
 
     def nest(self, header: str, child: Writer, end: str = "}") -> None:
         """The child's lines as a block."""
@@ -206,20 +250,25 @@ class Writer:
             parts.append(f"tile = #pypto.vec<{', '.join(sizes)}>")
         return f" {{{', '.join(parts)}}}" if parts else ""
 
-    def argument(self, dims: Dims, element: str) -> Value:
-        """A new argument of the function with random data."""
+    def argument(self, dims: Dims, element: str, values: Array | None = None) -> Value:
+        """A new argument of the function with random data, or with `values`."""
         root = self.root
         name = self.fresh("x")
         names = ", ".join(f'"{dim.name}"' for dim in dims if dim.name)
         attributes = f" {{pypto.dims = [{names}]}}" if names else ""
         root.arguments.append((name, type_text(dims, element) + attributes))
         shape = tuple(dim.size for dim in dims)
-        root.inputs[name] = data(self.random, shape, element)
+        if values is None:
+            values = data(self.random, shape, element)
+        root.inputs[name] = values.reshape(shape).astype(DTYPES[element])
         grain = 0.125 if element in FLOATS else 1.0
         value = Value(name, dims, element, grain=grain)
+        writer = self
+        while writer is not root:
+            writer.pool.append(value)
+            assert writer.parent is not None
+            writer = writer.parent
         root.pool.append(value)
-        if root is not self:
-            self.pool.append(value)
         return value
 
     def array_argument(self, array: Array, element: str) -> str:
@@ -251,6 +300,11 @@ class Writer:
                 return f"%{name}"
         raise AssertionError(f"no value has the size {dim}")
 
+    def knows(self, dims: Dims) -> bool:
+        """Whether every size can be written here."""
+        known = {dim for value in self.visible() for dim in value.dims}
+        return all(dim.name is None or dim in known for dim in dims)
+
     def visible(self) -> list[Value]:
         """The values of this block and of those around it."""
         return self.pool + (self.parent.visible() if self.parent else [])
@@ -272,6 +326,7 @@ class Writer:
             *self.lines,
             f"  func.return {names} : {types}",
             "}",
+            *self.functions,
             "",
         ]
         within = {
@@ -279,7 +334,7 @@ class Writer:
             for number, value in enumerate(results)
             if not value.exact
         }
-        return Program("\n".join(lines), self.inputs, within)
+        return Program("\n".join(lines), self.inputs, within, needs_mx=self.mx)
 
 
 def data(random: Random, shape: tuple[int, ...], element: str) -> Array:

@@ -36,13 +36,15 @@ Symbols = dict[Hashable, int]
 
 @dataclass(frozen=True)
 class Box:
-    """Elements of one allocation, as a box of one of its shapes."""
+    """Elements of one allocation, as a box of one of its shapes and types."""
 
     memory: int
     """The address of the allocation, the same for all its reshapes."""
     shape: tuple[int, ...]
     ranges: tuple[Range, ...]
     mode: AccessMode
+    width: int
+    """Bytes of an element."""
     exact: bool = True
 
     @property
@@ -51,13 +53,14 @@ class Box:
 
     @cached_property
     def elements(self) -> frozenset[int]:
-        """Positions in the allocation."""
+        """Positions of bytes in the allocation."""
         axes = [np.arange(lo, hi) for lo, hi in self.ranges]
         grid = np.meshgrid(*axes, indexing="ij")
         if not axes:
-            return frozenset((0,))
+            return frozenset(range(self.width))
         flat = np.ravel_multi_index([axis.ravel() for axis in grid], self.shape)
-        return frozenset(flat.tolist())
+        every = flat[:, None] * self.width + np.arange(self.width)
+        return frozenset(every.ravel().tolist())
 
     def holds(self, other: Box) -> bool:
         """Whether `other`, of the same shape, lies in this box."""
@@ -65,10 +68,10 @@ class Box:
         return other.empty or all(a <= c and d <= b for (a, b), (c, d) in pairs)
 
     def meets(self, other: Box) -> bool:
-        """Whether the boxes share an element."""
+        """Whether the boxes share a byte."""
         if self.memory != other.memory or self.empty or other.empty:
             return False
-        if self.shape == other.shape:
+        if (self.shape, self.width) == (other.shape, other.width):
             pairs = zip(self.ranges, other.ranges, strict=True)
             return all(a < d and c < b for (a, b), (c, d) in pairs)
         return not self.elements.isdisjoint(other.elements)
@@ -81,7 +84,7 @@ class Box:
 
 
 def box_of_key(array: np.ndarray, key: Any, mode: AccessMode) -> Box:
-    """The box that `array[key]` is; indices and ranges only."""
+    """The box around `array[key]`: indices, ranges and arrays of indices only."""
     keys = key if isinstance(key, tuple) else (key,)
     ranges: list[Range] = []
     for axis, size in enumerate(array.shape):
@@ -90,10 +93,13 @@ def box_of_key(array: np.ndarray, key: Any, mode: AccessMode) -> Box:
             lo, hi, step = one.indices(size)
             assert step == 1
             ranges.append((lo, hi))
+        elif isinstance(one, np.ndarray):
+            found = (int(one.min()), int(one.max()) + 1) if one.size else (0, 0)
+            ranges.append(found)
         else:
             assert 0 <= one < size
             ranges.append((int(one), int(one) + 1))
-    return Box(address(array), array.shape, tuple(ranges), mode)
+    return Box(address(array), array.shape, tuple(ranges), mode, array.itemsize)
 
 
 def address(array: np.ndarray) -> int:
@@ -111,8 +117,8 @@ class Launch:
     kernel: KernelOp
     first: int
     grid: tuple[int, ...]
-    shapes: list[tuple[int, tuple[int, ...]]]
-    """Address and shape of each buffer."""
+    shapes: list[tuple[int, tuple[int, ...], int]]
+    """Address, shape and bytes of an element of each buffer."""
     scalars: tuple[Any, ...]
     waits: list[tuple[tuple[Launch, ...], Selector]]
     touched: list[tuple[int, int, Box]] = field(default_factory=list)
@@ -140,13 +146,14 @@ class Launch:
         symbols = self.symbols(index)
         boxes: list[Box] = []
         for access in self.kernel.access_list:
-            memory, shape = self.shapes[access.buffer]
+            memory, shape, width = self.shapes[access.buffer]
             ranges: list[Range] = []
             for lo, size, limit in zip(access.lo, access.size, shape, strict=True):
                 start = lo.evaluate(symbols)
                 end = start + size.evaluate(symbols)
                 ranges.append((max(start, 0), min(end, limit)))
-            boxes.append(Box(memory, shape, tuple(ranges), access.mode, access.exact))
+            box = Box(memory, shape, tuple(ranges), access.mode, width, access.exact)
+            boxes.append(box)
         return boxes
 
     def name(self, task: int) -> str:
@@ -236,7 +243,7 @@ class Recorder(Orchestration):
                 translator.kernel,
                 done,
                 grid,
-                [(address(m.array), m.array.shape) for m in memories],
+                [(address(m.array), m.array.shape, m.array.itemsize) for m in memories],
                 scalars,
                 list(zip(sets, selectors, strict=True)),
             )

@@ -15,8 +15,10 @@ from pyptoc.dialects.pypto.attrs import (
     TolAttr,
     VecTileAttr,
 )
+from pyptoc.dialects.pypto.claims import CLAIM_OPS, ClaimsType
 from pyptoc.dialects.pypto.composite import COMPOSITE_OPS
 from pyptoc.dialects.pypto.control import CONTROL_OPS
+from pyptoc.dialects.pypto.debug import DEBUG_OPS
 from pyptoc.dialects.pypto.elementwise import ELEMENTWISE_OPS
 from pyptoc.dialects.pypto.indexing import INDEXING_OPS
 from pyptoc.dialects.pypto.matmul import MATMUL_OPS
@@ -36,6 +38,16 @@ Pypto = Dialect(
         *SHAPE_OPS,
         *SCALAR_OPS,
         *CONTROL_OPS,
+        *DEBUG_OPS,
+        *CLAIM_OPS,
     ],
-    [CubeTileAttr, VecTileAttr, TilesAttr, TolAttr, DataAttr, ScalarExprAttr],
+    [
+        CubeTileAttr,
+        VecTileAttr,
+        TilesAttr,
+        TolAttr,
+        DataAttr,
+        ScalarExprAttr,
+        ClaimsType,
+    ],
 )

@@ -78,6 +78,7 @@ from xdsl.utils.mlir_lexer import MLIRTokenKind
 from pyptoc.dialects.diagnostics import CompileError, did_you_mean, error
 from pyptoc.dialects.literals import located, parse_setting, print_settings
 from pyptoc.dialects.parsing import LocParser, PoisonedError, has_error
+from pyptoc.dialects.pypto.attrs import TilesAttr, VecTileAttr
 from pyptoc.dialects.pypto.call import Call, merge_literals
 from pyptoc.dialects.pypto.infer import refine
 from pyptoc.dialects.pypto.syntax import Element
@@ -94,6 +95,8 @@ class PyptoOp(IRDLOperation, ABC):
     SYNTAX: ClassVar[tuple[Element, ...]] = ()
     EXTRA_ATTRIBUTES: ClassVar[tuple[str, ...]] = ()
     """Discardable attributes of this operation, beside `tag` and `tile`."""
+    TILES: ClassVar[tuple[type[Attribute], ...]] = (VecTileAttr,)
+    """What `tile = ..` may be on this operation."""
     HIDDEN: ClassVar[tuple[str, ...]] = ()
     """Properties that are neither syntax nor settings (storage of subscripts)."""
 
@@ -219,6 +222,8 @@ class PyptoOp(IRDLOperation, ABC):
     def verify_(self) -> None:
         call = self.call()
         assert call.given is not None
+        for key, value in self.attributes.items():
+            self._check_tile(call, key, value)
         self.checked_types(call, tuple(self.infer(call)), call.given)
 
     # -- parsing
@@ -282,7 +287,21 @@ class PyptoOp(IRDLOperation, ABC):
                 rule=f"it has {', '.join(known)}",
                 help=did_you_mean(key, known),
             )
+        cls._check_tile(call, key, value)
         call.attributes[key] = value
+
+    @classmethod
+    def _check_tile(cls, call: Call, key: str, value: Attribute) -> None:
+        """A tile of an operation is of the kind that its tasks have."""
+        kinds = {"tile": cls.TILES, "pypto.tiles": (TilesAttr,)}.get(key)
+        if kinds is not None and not isinstance(value, kinds):
+            shown = " or ".join(f"#{kind.name}<..>" for kind in kinds)
+            call.error(
+                "PTO143",
+                f"{key} of {call.short_name} cannot be {value}",
+                at=key,
+                rule=f"{key} of {call.short_name} is {shown}",
+            )
 
     @classmethod
     def parse_types(cls, call: Call, parser: LocParser) -> None:

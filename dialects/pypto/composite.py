@@ -18,22 +18,26 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, TypeAttribute
 from xdsl.irdl import (
+    AttrSizedOperandSegments,
     irdl_op_definition,
     operand_def,
+    opt_operand_def,
     opt_prop_def,
     prop_def,
     result_def,
     traits_def,
     var_operand_def,
+    var_result_def,
 )
 from xdsl.traits import Pure
 
 from pyptoc.dialects.pypto import infer_composite as inference
 from pyptoc.dialects.pypto.base import PyptoOp
 from pyptoc.dialects.pypto.call import Call
-from pyptoc.dialects.pypto.properties import Int, Real, Type
+from pyptoc.dialects.pypto.properties import Int, IntOrIndex, Real, Type
 from pyptoc.dialects.pypto.structure import Structure, Structured, pointwise
 from pyptoc.dialects.pypto.syntax import Clause, Operands, Values
+from pyptoc.dialects.subscripts import Mixed
 
 SCALE_RULES = ("127/amax", "amax/127")
 """How `quantize` scales: q = rint(x * (127/amax)), or q = rint(x / (amax/127))."""
@@ -105,14 +109,30 @@ class MaskCausalOp(PyptoOp, Structured):
     name = "pypto.mask_causal"
 
     source = operand_def(TensorType)
-    offset = operand_def(IndexType)
+    offset = opt_operand_def(IndexType)
+    static_offset = opt_prop_def(IntegerAttr)
     result = result_def(TensorType)
-    SYNTAX = (Operands("source"), Clause("offset", Operands("offset", typed=False)))
+    SYNTAX = (
+        Operands("source"),
+        Clause("offset", IntOrIndex("static_offset", "offset")),
+    )
     traits = traits_def(Pure())
+
+    @property
+    def mixed_offset(self) -> Mixed:
+        """The offset of the diagonal, an integer where it is written as one."""
+        if self.offset is not None:
+            return self.offset
+        assert self.static_offset is not None
+        return self.static_offset.value.data
 
     @classmethod
     def infer(cls, call: Call) -> Sequence[Attribute]:
-        offset = call.type("offset")
+        offset: Attribute = IndexType()
+        if call.operands.get("offset"):
+            offset = call.type("offset")
+        elif "static_offset" not in call.properties:
+            call.error("PTO142", "mask_causal needs 'offset ...'")
         return [inference.mask_causal(call.site, call.type("source"), offset)]
 
     def structure(self) -> Structure:
@@ -240,12 +260,25 @@ class RopeOp(PyptoOp):
 
 @irdl_op_definition
 class QuantizeOp(PyptoOp):
-    """Symmetric quantisation along an axis, or in groups of it: values and f32 scales.
+    """Quantisation to i8: of each line along an axis, in groups of it, or of all of x.
 
-    a = amax|x| (in f32); r = 127 / a; q = sat_i8(rint(x * r)); scale = 1 / r, the axis
-    kept. A row of zeros, or too small for a finite r, gives q = 0, scale = 0; NaN gives
-    q = 0, scale = NaN; inf gives q = 0, scale = inf.
+    Results are the values, f32 scales (the axis kept; of all of x every dimension 1)
+    and, with `{asymmetric}`, i32 zero points of the same shape. All in f32.
+
+    Symmetric: a = amax|x|; r = 127 / a; q = sat_i8(rint(x * r)); scale = 1 / r. A row
+    of zeros, or too small for a finite r, gives q = 0, scale = 0; NaN gives q = 0,
+    scale = NaN; inf gives q = 0, scale = inf.
     `{scale = "amax/127"}` takes scale = a / 127 and q = clip(rint(x / scale)).
+
+    `{asymmetric}`, as ONNX DynamicQuantizeLinear but for i8: lo = min(amin x, 0);
+    hi = max(amax x, 0); scale = (hi - lo) / 255; zero point = sat_i8(rint(-128 -
+    lo / scale)); q = sat_i8(rint(x / scale) + zero point). Scale 0 (a row of zeros)
+    gives q = 0, zero point 0. NaN gives q = 0, zero point 0, scale NaN. inf, or a range
+    beyond f32, gives scale = inf, where finite x become the zero point and inf becomes
+    0; the zero point is -128, or 0 if lo is -inf.
+
+    `quantize %x scale %s [zero_point %z] to i8` is given both, which broadcast against
+    x: q = sat_i8(rint(x / s) + z), NaN is 0, and there is one result.
 
     Example:
         %q, %d = pypto.quantize %x axis -1 to i8
@@ -255,22 +288,30 @@ class QuantizeOp(PyptoOp):
     name = "pypto.quantize"
 
     source = operand_def(TensorType)
-    axis = prop_def(IntegerAttr)
+    given = opt_operand_def(TensorType)
+    zero_point = opt_operand_def(TensorType)
+    axis = opt_prop_def(IntegerAttr)
     group = opt_prop_def(IntegerAttr)
     target = prop_def(TypeAttribute)
+    asymmetric = opt_prop_def(UnitAttr)
     scale_rule = opt_prop_def(StringAttr, prop_name="scale")
     values = result_def(TensorType)
-    scales = result_def(TensorType)
+    parameters = var_result_def(TensorType)
+
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
     SYNTAX = (
         Operands("source"),
-        Clause("axis", Int("axis")),
+        Clause("axis", Int("axis"), optional=True),
         Clause("group", Int("group"), optional=True),
+        Clause("scale", Operands("given"), optional=True),
+        Clause("zero_point", Operands("zero_point"), optional=True),
         Clause("to", Type("target")),
     )
     traits = traits_def(Pure())
 
     @classmethod
     def infer(cls, call: Call) -> Sequence[Attribute]:
+        cls._check_form(call)
         rule = call.text("scale")
         if rule and rule not in SCALE_RULES:
             call.error(
@@ -279,18 +320,49 @@ class QuantizeOp(PyptoOp):
                 at="scale",
                 rule=f"scale is one of {', '.join(SCALE_RULES)}",
             )
+        source, target = call.type("source"), call.properties["target"]
+        if call.has("given"):
+            given = (*call.types("given"), *call.types("zero_point"))
+            return [inference.quantize_given(call.site, source, given, target)]
         return inference.quantize(
             call.site,
-            call.type("source"),
-            call.int("axis"),
+            source,
+            call.int("axis") if call.has("axis") else None,
             call.int("group") if call.has("group") else None,
-            call.properties["target"],
+            target,
+            asymmetric=call.has("asymmetric"),
         )
+
+    @classmethod
+    def _check_form(cls, call: Call) -> None:
+        """Of the clauses, those that exclude or need each other."""
+        computed = ("axis", "group", "asymmetric", "scale")
+        pairs = [("given", name) for name in computed] + [("asymmetric", "scale")]
+        for one, other in pairs:
+            if call.has(one) and other in call.properties:
+                shown = "scale %s" if one == "given" else one
+                call.error(
+                    "PTO144",
+                    f"quantize with both '{shown}' and '{other}'",
+                    at=other,
+                    rule="a scale is given (scale %s), or computed (axis, group) by "
+                    "one rule",
+                )
+        for one, other in (("zero_point", "given"), ("group", "axis")):
+            if call.has(one) and not call.has(other):
+                shown = "scale" if other == "given" else other
+                call.error(
+                    "PTO144",
+                    f"quantize with '{one}' needs '{shown} ...'",
+                    at=one,
+                )
 
 
 @irdl_op_definition
 class DequantizeOp(PyptoOp):
     """f32(x) * s1 * s2, in this order, rounded once; scales broadcast against x.
+
+    `zero_point %z` comes first: (f32(x) - f32(z)) * s1 * s2.
 
     Example:
         %y = pypto.dequantize %x scales %s1, %s2 to bf16
@@ -301,19 +373,30 @@ class DequantizeOp(PyptoOp):
 
     source = operand_def(TensorType)
     scales = var_operand_def(TensorType)
+    zero_point = opt_operand_def(TensorType)
     target = prop_def(TypeAttribute)
     result = result_def(TensorType)
+
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
     SYNTAX = (
         Operands("source"),
         Clause("scales", Values("scales", 1, None)),
+        Clause("zero_point", Operands("zero_point"), optional=True),
         Clause("to", Type("target")),
     )
     traits = traits_def(Pure())
 
     @classmethod
     def infer(cls, call: Call) -> Sequence[Attribute]:
-        scales, target = call.types("scales"), call.properties["target"]
-        return [inference.dequantize(call.site, call.type("source"), scales, target)]
+        return [
+            inference.dequantize(
+                call.site,
+                call.type("source"),
+                call.types("scales"),
+                call.properties["target"],
+                call.types("zero_point"),
+            )
+        ]
 
 
 @irdl_op_definition

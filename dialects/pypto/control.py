@@ -46,6 +46,7 @@ from xdsl.utils.mlir_lexer import MLIRTokenKind
 from pyptoc.dialects.diagnostics import CompileError, Note, error
 from pyptoc.dialects.literals import located
 from pyptoc.dialects.parsing import ErrorOp, LocParser, has_error
+from pyptoc.dialects.pypto.attrs import CubeTileAttr, TilesAttr, VecTileAttr
 from pyptoc.dialects.pypto.base import PyptoOp
 from pyptoc.dialects.pypto.call import Call
 from pyptoc.dialects.pypto.infer import refine, show
@@ -103,6 +104,7 @@ class LoopOp(PyptoOp, ABC):
     body = region_def("single_block")
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    TILES = (CubeTileAttr, VecTileAttr, TilesAttr)
     HIDDEN = ("static_lowers", "static_uppers", "static_steps", "tails")
 
     # -- domain

@@ -2,7 +2,8 @@
 
 Operands are tensors of one element type whose shapes broadcast (right-aligned, a static
 1 repeats). In any place but the condition of `where` a literal may stand, rounded once
-to the element type, or an SSA scalar: f32 beside floats, i32 or index beside integers.
+to the element type, or an SSA scalar: f32 beside floats, i32 or index beside integers,
+whose low bits count, i1 beside i1.
 `args` has them in written order. bf16 and f16 compute in f32 and round once.
 
 Ops of one operand are in `unary.py`.
@@ -16,6 +17,8 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import (
     BoolAttr,
+    IntegerAttr,
+    IntegerType,
     StringAttr,
     TensorType,
     UnitAttr,
@@ -33,7 +36,9 @@ from xdsl.irdl import (
 from xdsl.traits import Pure
 
 from pyptoc.dialects.pypto.base import PyptoOp
+from pyptoc.dialects.pypto.brackets import element_of
 from pyptoc.dialects.pypto.call import Call
+from pyptoc.dialects.pypto.infer import as_tensor
 from pyptoc.dialects.pypto.infer_elementwise import (
     CAST_MODES,
     Domain,
@@ -73,13 +78,28 @@ class BinaryOp(ElementwiseOp, ABC):
 
 @irdl_op_definition
 class AddOp(BinaryOp):
-    """x + y; integers wrap.
+    """x + y; integers wrap, or with `checked` an overflow is a run-time error.
 
     Example:
         %z = pypto.add %x, %y : tensor<?x64xf32>, tensor<64xf32> -> tensor<?x64xf32>
     """
 
     name = "pypto.add"
+
+    checked = opt_prop_def(UnitAttr)
+
+    @classmethod
+    def infer(cls, call: Call) -> Sequence[Attribute]:
+        types = super().infer(call)
+        element = element_of(types[0])
+        if call.has("checked") and not isinstance(element, IntegerType):
+            call.error(
+                "PTO143",
+                f"checked add of {element} elements",
+                at="checked",
+                rule="only a sum of integers can overflow",
+            )
+        return types
 
 
 @irdl_op_definition
@@ -214,6 +234,56 @@ class XorOp(BinaryOp):
     DOMAIN = Domain.BITS
 
 
+class ShiftOp(BinaryOp, ABC):
+    """Bits moved by a number of places, which may be a literal of 0 to width - 1.
+
+    A count in a tensor or a scalar that lies outside moves all bits out.
+    """
+
+    DOMAIN = Domain.INTEGER
+
+    @classmethod
+    def infer(cls, call: Call) -> Sequence[Attribute]:
+        types = super().infer(call)
+        element = element_of(types[0])
+        assert isinstance(element, IntegerType)
+        width = element.bitwidth
+        count = call.args("inputs")[1]
+        if isinstance(count, IntegerAttr) and not 0 <= count.value.data < width:
+            call.error(
+                "PTO115",
+                f"{call.short_name} of {width} bits by {count.value.data}",
+                at="inputs.1",
+                rule=f"a literal count is 0 to {width - 1}",
+            )
+        return types
+
+
+@irdl_op_definition
+class ShiftLeftOp(ShiftOp):
+    """x * 2^y without the bits that leave on the left; 0 for y outside the width.
+
+    Example:
+        %z = pypto.shift_left %x, 3 : tensor<?x64xi32> -> tensor<?x64xi32>
+    """
+
+    name = "pypto.shift_left"
+
+
+@irdl_op_definition
+class ShiftRightOp(ShiftOp):
+    """x / 2^y rounded down; for y outside the width 0, or -1 where x is negative.
+
+    Signed integers keep their sign (an arithmetic shift), unsigned take zeros in.
+
+    Example:
+        %z = pypto.shift_right %x, %n
+            : tensor<?x64xi32>, tensor<64xi32> -> tensor<?x64xi32>
+    """
+
+    name = "pypto.shift_right"
+
+
 class CompareOp(BinaryOp, ABC):
     """A compare of two operands; the result is i1."""
 
@@ -309,6 +379,8 @@ class ClipOp(ElementwiseOp):
 class WhereOp(ElementwiseOp):
     """x where the condition is true, else y; bits are copied, NaN included.
 
+    The result type of two scalars is written: `where %c, 1.0, 0.0 : tensor<?xbf16>`.
+
     Example:
         %y = pypto.where %c, %x, -inf
             : tensor<?x8x1xi1>, tensor<?x8x32xf32> -> tensor<?x8x32xf32>
@@ -320,7 +392,10 @@ class WhereOp(ElementwiseOp):
 
     @classmethod
     def infer(cls, call: Call) -> Sequence[Attribute]:
-        return [where(call.site, _types(call))]
+        given: Attribute | None = call.given[0] if call.given else None
+        shaped = None if given is None else as_tensor(given)
+        element = given if shaped is None else shaped.element_type
+        return [where(call.site, _types(call), element)]
 
 
 @irdl_op_definition
@@ -372,6 +447,8 @@ BINARY_OPS: dict[str, type[BinaryOp]] = {
     "and": AndOp,
     "or": OrOp,
     "xor": XorOp,
+    "shift_left": ShiftLeftOp,
+    "shift_right": ShiftRightOp,
 }
 """Every elementwise op of two operands but the compares, by name."""
 

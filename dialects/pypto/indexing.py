@@ -1,4 +1,4 @@
-"""Ops whose positions come from data: top-k, gathers, scatters; and `probe`.
+"""Ops whose positions come from data: top-k, sorting, gathers, scatters.
 
 Indices are i32 or i64 tensors. One outside the tensor it points into is an error at
 run time, unless an attribute says what it means.
@@ -25,14 +25,15 @@ from xdsl.irdl import (
     prop_def,
     result_def,
     traits_def,
+    var_operand_def,
 )
-from xdsl.traits import MemoryWriteEffect, Pure
+from xdsl.traits import Pure
 
 from pyptoc.dialects.pypto import infer_indexing as inference
 from pyptoc.dialects.pypto.base import PyptoOp
 from pyptoc.dialects.pypto.call import Call
-from pyptoc.dialects.pypto.properties import Int, Text
-from pyptoc.dialects.pypto.syntax import Clause, Operands
+from pyptoc.dialects.pypto.properties import Int, Word
+from pyptoc.dialects.pypto.syntax import Clause, Operands, Values
 
 
 @irdl_op_definition
@@ -241,6 +242,141 @@ class IndexAddOp(PyptoOp):
 
 
 @irdl_op_definition
+class ScatterOp(PyptoOp):
+    """dst[.., idx[.., j, ..], ..] = src[.., j, ..]: puts elements along an axis.
+
+    src and idx have one shape, which is the destination's but for the axis. The last of
+    equal indices wins; `add` adds onto what is there, in index order (f16 and bf16 in
+    f32, rounded once).
+
+    Example:
+        %y = pypto.scatter %x into %y0 at %idx axis -1 {add}
+            : tensor<?x8xf32>, tensor<?x256xf32>, tensor<?x8xi32> -> tensor<?x256xf32>
+    """
+
+    name = "pypto.scatter"
+
+    source = operand_def(TensorType)
+    dest = operand_def(TensorType)
+    indices = operand_def(TensorType)
+    axis = prop_def(IntegerAttr)
+    add = opt_prop_def(UnitAttr)
+    result = result_def(TensorType)
+    SYNTAX = (
+        Operands("source"),
+        Clause("into", Operands("dest")),
+        Clause("at", Operands("indices")),
+        Clause("axis", Int("axis")),
+    )
+    traits = traits_def(Pure())
+
+    @classmethod
+    def infer(cls, call: Call) -> Sequence[Attribute]:
+        source, dest, indices = map(call.type, ("source", "dest", "indices"))
+        axis, adds = call.int("axis"), call.has("add")
+        return [inference.scatter(call.site, source, dest, indices, axis, adds)]
+
+
+@irdl_op_definition
+class IndexPutOp(PyptoOp):
+    """dst[i0[n], i1[n], ..] = values[n]: an index for each leading dimension.
+
+    The last of equal places wins; `accumulate` adds onto what is there, in index order
+    (f16 and bf16 in f32, rounded once).
+
+    Example:
+        %y = pypto.index_put %v into %y0 at %i, %j
+            : tensor<?x64xf32>, tensor<4x9x64xf32>, tensor<?xi32>, tensor<?xi32>
+            -> tensor<4x9x64xf32>
+    """
+
+    name = "pypto.index_put"
+
+    source = operand_def(TensorType)
+    dest = operand_def(TensorType)
+    indices = var_operand_def(TensorType)
+    accumulate = opt_prop_def(UnitAttr)
+    result = result_def(TensorType)
+    SYNTAX = (
+        Operands("source"),
+        Clause("into", Operands("dest")),
+        Clause("at", Values("indices", 1, None)),
+    )
+    traits = traits_def(Pure())
+
+    @classmethod
+    def infer(cls, call: Call) -> Sequence[Attribute]:
+        source, dest = map(call.type, ("source", "dest"))
+        indices, adds = call.types("indices"), call.has("accumulate")
+        return [inference.index_put(call.site, source, dest, indices, adds)]
+
+
+@irdl_op_definition
+class ArgsortOp(PyptoOp):
+    """The i32 indices that sort an axis, ascending or `descending`; stable.
+
+    NaN is the least element.
+
+    Example:
+        %i = pypto.argsort %x axis -1 {descending}
+            : tensor<?x100xf32> -> tensor<?x100xi32>
+    """
+
+    name = "pypto.argsort"
+
+    source = operand_def(TensorType)
+    axis = prop_def(IntegerAttr)
+    descending = opt_prop_def(UnitAttr)
+    result = result_def(TensorType)
+    SYNTAX = (Operands("source"), Clause("axis", Int("axis")))
+    traits = traits_def(Pure())
+
+    @classmethod
+    def infer(cls, call: Call) -> Sequence[Attribute]:
+        return [inference.argsort(call.site, call.type("source"), call.int("axis"))]
+
+
+MASK_PATTERNS: dict[str, tuple[int, int]] = {
+    "P0101": (2, 0),
+    "P1010": (2, 1),
+    "P0001": (4, 0),
+    "P0010": (4, 1),
+    "P0100": (4, 2),
+    "P1000": (4, 3),
+    "P1111": (1, 0),
+}
+"""The patterns of `gather_mask`: one of how many elements, and which one."""
+
+
+@irdl_op_definition
+class GatherMaskOp(PyptoOp):
+    """The elements of the last axis that a repeated bit pattern selects.
+
+    Its bits are read from the right: P0101 takes elements 0, 2, .. , P1010 takes
+    1, 3, .. , P0001 takes 0, 4, .. and so on to P1000; P1111 takes all.
+
+    Example:
+        %y = pypto.gather_mask %x pattern P1010 : tensor<?x9xf32> -> tensor<?x4xf32>
+    """
+
+    name = "pypto.gather_mask"
+
+    source = operand_def(TensorType)
+    pattern = prop_def(StringAttr)
+    result = result_def(TensorType)
+    SYNTAX = (
+        Operands("source"),
+        Clause("pattern", Word("pattern", tuple(MASK_PATTERNS))),
+    )
+    traits = traits_def(Pure())
+
+    @classmethod
+    def infer(cls, call: Call) -> Sequence[Attribute]:
+        step, first = MASK_PATTERNS[call.text("pattern")]
+        return [inference.gather_mask(call.site, call.type("source"), step, first)]
+
+
+@irdl_op_definition
 class OneHotOp(PyptoOp):
     """True in column c of a row where any index of the row is c; n columns.
 
@@ -261,22 +397,6 @@ class OneHotOp(PyptoOp):
         return [inference.one_hot(call.site, call.type("source"), call.int("size"))]
 
 
-@irdl_op_definition
-class ProbeOp(PyptoOp):
-    """Adds an intermediate value to the outputs of a run, under a name of its own.
-
-    Example:
-        pypto.probe %x "scores" : tensor<?x64xf32>
-    """
-
-    name = "pypto.probe"
-
-    source = operand_def(TensorType)
-    label = prop_def(StringAttr)
-    SYNTAX = (Operands("source"), Text("label"))
-    traits = traits_def(MemoryWriteEffect())
-
-
 INDEXING_OPS = (
     TopkOp,
     GatherRowsOp,
@@ -284,7 +404,10 @@ INDEXING_OPS = (
     GatherOp,
     IndexSelectOp,
     IndexAddOp,
+    ScatterOp,
+    IndexPutOp,
+    ArgsortOp,
+    GatherMaskOp,
     OneHotOp,
-    ProbeOp,
 )
 """The whole family."""

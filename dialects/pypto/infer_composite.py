@@ -18,6 +18,7 @@ from xdsl.dialects.builtin import (
     f16,
     f32,
     i8,
+    i32,
 )
 from xdsl.ir import Attribute
 
@@ -193,21 +194,33 @@ def rope(
 
 
 def quantize(
-    site: Site, source: Attribute, axis: int, group: int | None, target: Attribute
-) -> tuple[Tensor, Tensor]:
-    """`quantize %x axis -1 [group 128] to i8` -> (values, f32 scales).
+    site: Site,
+    source: Attribute,
+    axis: int | None,
+    group: int | None,
+    target: Attribute,
+    *,
+    asymmetric: bool = False,
+) -> list[Tensor]:
+    """`quantize %x [axis -1 [group 128]] to i8` -> values, f32 scales, zero points.
 
-    The scales keep the axis: size 1, with `group` one for each block.
+    The scales keep the axis: size 1, with `group` one for each block; without an axis
+    every size is 1. Zero points are i32.
     """
     data = float_tensor(site, source, 0)
     want_target(site, target, (i8,))
-    dims = list(dims_of(data))
-    axis = want_axis(site, axis, len(dims))
-    values = tensor(target, dims)
-    if group is None:
-        dims[axis] = ONE
-        return values, tensor(f32, dims)
-    size = dims[axis]
+    values, dims = tensor(target, dims_of(data)), list(dims_of(data))
+    if axis is None:
+        dims = [ONE] * len(dims)
+    else:
+        axis = want_axis(site, axis, len(dims))
+        dims[axis] = ONE if group is None else _groups(site, axis, dims[axis], group)
+    scales = tensor(f32, dims)
+    return [values, scales, tensor(i32, dims)] if asymmetric else [values, scales]
+
+
+def _groups(site: Site, axis: int, size: Dim, group: int) -> Dim:
+    """How many groups of `group` elements an axis has."""
     if group <= 0 or (size.is_static and size.size % group):
         site.error(
             "PTO137",
@@ -215,20 +228,43 @@ def quantize(
             operand=0,
             rule="the axis is a whole number of groups",
         )
-    dims[axis] = size.map(lambda count: count // group)
-    return values, tensor(f32, dims)
+    return size.map(lambda count: count // group)
+
+
+def quantize_given(
+    site: Site, source: Attribute, given: Sequence[Attribute], target: Attribute
+) -> Tensor:
+    """`quantize %x scale %s [zero_point %z] to i8`: both broadcast against x."""
+    data = float_tensor(site, source, 0)
+    want_target(site, target, (i8,))
+    scale, *zero_point = given
+    stretch(site, float_tensor(site, scale, 1), 1, dims_of(data))
+    for type in zero_point:
+        stretch(site, _whole_numbers(site, type, 2), 2, dims_of(data))
+    return tensor(target, dims_of(data))
+
+
+def _whole_numbers(site: Site, type: Attribute, operand: int) -> Tensor:
+    data = want_tensor(site, type, operand)
+    fits = is_integer(data.element_type)
+    want_element(site, data, operand, fits, "an integer of at least 8 bits")
+    return data
 
 
 def dequantize(
-    site: Site, source: Attribute, scales: Sequence[Attribute], target: Attribute
+    site: Site,
+    source: Attribute,
+    scales: Sequence[Attribute],
+    target: Attribute,
+    zero_point: Sequence[Attribute] = (),
 ) -> Tensor:
-    """`dequantize %x scales %s1, %s2 to bf16`: integers times float scales."""
-    data = want_tensor(site, source, 0)
-    fits = is_integer(data.element_type)
-    want_element(site, data, 0, fits, "an integer of at least 8 bits")
+    """`dequantize %x scales %s1, %s2 [zero_point %z] to bf16`: integers to floats."""
+    data = _whole_numbers(site, source, 0)
     want_target(site, target, FLOAT_TARGETS)
     for position, type in enumerate(scales, start=1):
         stretch(site, float_tensor(site, type, position), position, dims_of(data))
+    for position, type in enumerate(zero_point, start=1 + len(scales)):
+        stretch(site, _whole_numbers(site, type, position), position, dims_of(data))
     return tensor(target, dims_of(data))
 
 

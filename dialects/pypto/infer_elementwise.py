@@ -149,8 +149,13 @@ def want_scalars(
             )
 
 
-def where(site: Site, args: Sequence[Attribute | None]) -> Tensor:
-    """`where %c, %x, %y`: an i1 tensor, then values that broadcast with it."""
+def where(
+    site: Site, args: Sequence[Attribute | None], element: Attribute | None = None
+) -> Tensor:
+    """`where %c, %x, %y`: an i1 tensor, then values that broadcast with it.
+
+    element: the element type where neither value is a tensor.
+    """
     first = args[0]
     if first is None:
         site.error("PTO110", "the condition of where is a tensor", operand=0)
@@ -159,14 +164,17 @@ def where(site: Site, args: Sequence[Attribute | None]) -> Tensor:
     help = f"compare first: pypto.ne {site.operand(0)}, 0"
     want_element(site, condition, 0, is_condition, "i1", help)
     values: list[Attribute | None] = [None, *args[1:]]
-    if not any(isinstance(value, TensorType) for value in values):
+    tensors: list[tuple[int, Tensor]] = []
+    if any(isinstance(value, TensorType) for value in values):
+        tensors = tensor_args(site, values)
+        element = same_element(site, tensors)
+    elif element is None:
         site.error(
-            "PTO110",
-            "where takes a tensor among its two values",
-            help="start from pypto.full 0.0[sizes]",
+            "PTO142",
+            "where of two scalars needs a result type",
+            rule="values take their element type from a tensor beside them",
+            help=f"write : {tensor(f32, dims_of(condition))} at the end",
         )
-    tensors = tensor_args(site, values)
-    element = same_element(site, tensors)
     want_scalars(site, values, element)
     return tensor(element, broadcast(site, [(0, condition), *tensors]))
 

@@ -34,6 +34,14 @@ def index_tensor(site: Site, type: Attribute, operand: int) -> Tensor:
     return result
 
 
+def _number_tensor(site: Site, type: Attribute, operand: int) -> Tensor:
+    """The operand as a tensor of numbers that can be added and compared."""
+    data = want_tensor(site, type, operand)
+    fits = is_compute_float(data.element_type) or is_integer(data.element_type)
+    want_element(site, data, operand, fits, "f32, f16, bf16 or an integer")
+    return data
+
+
 def topk(
     site: Site,
     source: Attribute,
@@ -43,9 +51,7 @@ def topk(
     is_padded: bool,
 ) -> tuple[Tensor, Tensor]:
     """`topk %x k 8 axis -1` -> (values, i32 indices), `k` of them along the axis."""
-    data = want_tensor(site, source, 0)
-    fits = is_compute_float(data.element_type) or is_integer(data.element_type)
-    want_element(site, data, 0, fits, "f32, f16, bf16 or an integer")
+    data = _number_tensor(site, source, 0)
     dims = list(dims_of(data))
     axis = want_axis(site, axis, len(dims))
     size = dims[axis]
@@ -157,24 +163,120 @@ def index_add(
     site: Site, source: Attribute, into: Attribute, indices: Attribute, axis: int
 ) -> Tensor:
     """`index_add %src into %dst at %idx axis 0`: the type of dst; duplicates add up."""
-    data, dest = want_tensor(site, source, 0), want_tensor(site, into, 1)
-    element = same_element(site, [(0, data), (1, dest)])
-    fits = is_compute_float(element) or is_integer(element)
-    want_element(site, data, 0, fits, "f32, f16, bf16 or an integer")
+    data, dest = _source_and_dest(site, source, into, adds=True)
     at = index_tensor(site, indices, 2)
     want_rank(site, at, 2, 1, least=False)
     want = list(dims_of(dest))
     want[want_axis(site, axis, len(want), operand=1)] = dims_of(at)[0]
+    rule = "one slice for each index, the other dimensions as in the destination"
+    _want_dims(site, "index_add", data, dest, want, rule)
+    return dest
+
+
+def _source_and_dest(
+    site: Site, source: Attribute, into: Attribute, *, adds: bool
+) -> tuple[Tensor, Tensor]:
+    """What a scatter writes and where: of one element type, numbers if it adds."""
+    data, dest = want_tensor(site, source, 0), want_tensor(site, into, 1)
+    same_element(site, [(0, data), (1, dest)])
+    return (_number_tensor(site, source, 0) if adds else data), dest
+
+
+def _want_dims(
+    site: Site, name: str, data: Tensor, dest: Tensor, want: Sequence[Dim], rule: str
+) -> None:
+    """The source of a scatter has these dimensions."""
     have = dims_of(data)
     if len(have) != len(want) or not all(map(equal_dim, have, want)):
         site.error(
             "PTO138",
-            f"index_add of {show_dims(have)} into {show_dims(dims_of(dest))}: "
+            f"{name} of {show_dims(have)} into {show_dims(dims_of(dest))}: "
             f"wanted {show_dims(want)}",
             operand=0,
-            rule="one slice for each index, the other dimensions as in the destination",
+            rule=rule,
         )
+
+
+def scatter(
+    site: Site,
+    source: Attribute,
+    into: Attribute,
+    indices: Attribute,
+    axis: int,
+    adds: bool,
+) -> Tensor:
+    """`scatter %x into %y at %idx axis -1`: one rank; x has the shape of idx."""
+    data, dest = _source_and_dest(site, source, into, adds=adds)
+    at = index_tensor(site, indices, 2)
+    want = list(dims_of(dest))
+    axis = want_axis(site, axis, len(want), operand=1)
+    want_rank(site, at, 2, len(want), least=False)
+    own = dims_of(at)
+    want[axis] = own[axis]
+    for dim, (a, b) in enumerate(zip(want, own, strict=True)):
+        if equal_dim(a, b) is None:
+            site.error(
+                "PTO138",
+                f"scatter along axis {axis}: dimension {dim} is {a} and {b}",
+                operand=2,
+            )
+    rule = "an element for each index, the other dimensions as in the destination"
+    _want_dims(site, "scatter", data, dest, want, rule)
     return dest
+
+
+def index_put(
+    site: Site,
+    source: Attribute,
+    into: Attribute,
+    indices: Sequence[Attribute],
+    adds: bool,
+) -> Tensor:
+    """`index_put %v into %y at %i, %j`: vectors of indices for leading dimensions."""
+    data, dest = _source_and_dest(site, source, into, adds=adds)
+    want_rank(site, dest, 1, len(indices), least=True)
+    count: Dim | None = None
+    for operand, type in enumerate(indices, 2):
+        at = index_tensor(site, type, operand)
+        want_rank(site, at, operand, 1, least=False)
+        own = dims_of(at)[0]
+        merged = own if count is None else equal_dim(count, own)
+        if merged is None:
+            site.error(
+                "PTO138",
+                f"index_put at {count} and {own} indices",
+                operand=operand,
+                rule="as many indices for each leading dimension",
+            )
+        count = merged
+    assert count is not None
+    want = [count, *dims_of(dest)[len(indices) :]]
+    rule = "a value for each index, of the dimensions that have no indices"
+    _want_dims(site, "index_put", data, dest, want, rule)
+    return dest
+
+
+def argsort(site: Site, source: Attribute, axis: int) -> Tensor:
+    """`argsort %x axis -1`: i32 indices in the shape of x."""
+    data = _number_tensor(site, source, 0)
+    want_axis(site, axis, data.get_num_dims())
+    return tensor(i32, dims_of(data))
+
+
+def gather_mask(site: Site, source: Attribute, step: int, first: int) -> Tensor:
+    """`gather_mask %x pattern P0101`: of the last axis one of `step` elements."""
+    data = want_tensor(site, source, 0)
+    want_rank(site, data, 0, 1, least=True)
+    *outer, last = dims_of(data)
+    return tensor(
+        data.element_type,
+        [*outer, last.map(lambda size: masked_count(size, step, first))],
+    )
+
+
+def masked_count(size: int, step: int, first: int) -> int:
+    """How many of `size` elements are number `first` of each `step`."""
+    return (size + step - 1 - first) // step
 
 
 def one_hot(site: Site, indices: Attribute, size: int) -> Tensor:

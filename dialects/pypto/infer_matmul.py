@@ -153,12 +153,39 @@ def matmul(
     target: Attribute | None,
     a_trans: bool,
     b_trans: bool,
+    *scale: Attribute,
 ) -> Tensor:
-    """`matmul %a, %b [to T]`: [.., M, K] x [.., K, N] -> [.., M, N]."""
+    """`matmul %a, %b [scale %s] [to T]`: [.., M, K] x [.., K, N] -> [.., M, N]."""
     a, b = want_tensor(site, lhs, 0), want_tensor(site, rhs, 1)
-    element = product_element(site, accumulator(site, a, b), target)
+    accumulated = accumulator(site, a, b)
     parts = sides(site, a, b, a_trans, b_trans)
-    return tensor(element, [*batch_dims(site, parts), parts.m, parts.n])
+    acc = tensor(accumulated, [*batch_dims(site, parts), parts.m, parts.n])
+    if scale:
+        return epilogue(site, acc, target or f32, 2, *scale)
+    return tensor(product_element(site, accumulated, target), dims_of(acc))
+
+
+def epilogue(
+    site: Site, acc: Tensor, target: Attribute, at: int, *scale: Attribute
+) -> Tensor:
+    """An accumulator times the scale of its column (operand `at`), as `target`."""
+    accumulated = acc.element_type
+    if not scale:
+        return tensor(product_element(site, accumulated, target), dims_of(acc))
+    want_target(site, target, (f32, bf16, f16, i8))
+    factor = want_tensor(site, scale[0], at)
+    want_element(site, factor, at, factor.element_type == f32, "f32")
+    want_rank(site, factor, at, 1, least=False)
+    (size,), columns = dims_of(factor), dims_of(acc)[-1]
+    if size != ONE and equal_dim(size, columns) is None:
+        site.error(
+            "PTO122",
+            f"{size} output scales for {columns} columns",
+            operand=at,
+            label=show(factor),
+            rule="one scale for each column, or one for all",
+        )
+    return tensor(target, dims_of(acc))
 
 
 def mma(

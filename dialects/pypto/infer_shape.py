@@ -9,16 +9,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
+from xdsl.dialects.builtin import FixedBitwidthType
 from xdsl.ir import Attribute
 
 from pyptoc.dialects.pypto.infer import (
+    NUMBERS,
     Dim,
     Site,
     Tensor,
     broadcast_dim,
     dims_of,
     equal_dim,
+    is_compute_float,
+    is_integer,
     same_element,
+    show,
     show_dims,
     static,
     tensor,
@@ -203,6 +208,14 @@ def _sum(a: Dim, b: Dim) -> Dim:
     return unknown(bound)
 
 
+def want_numbers(site: Site, type: Tensor) -> None:
+    """Require elements that can count: floats that compute, or integers."""
+    element = type.element_type
+    if not (is_compute_float(element) or is_integer(element)):
+        rule = f"elements are {NUMBERS}"
+        site.error("PTO111", f"{site.name} of {element} elements", rule=rule)
+
+
 def stretch(site: Site, type: Tensor, operand: int, to: Sequence[Dim]) -> None:
     """Require that operand `operand` broadcasts to `to` without changing it."""
     dims = dims_of(type)
@@ -218,3 +231,49 @@ def stretch(site: Site, type: Tensor, operand: int, to: Sequence[Dim]) -> None:
             operand=operand,
             notes=("shapes align at the last dimension; only a static 1 is repeated",),
         )
+
+
+def element_bytes(element: Attribute) -> int:
+    """Bytes of one element; 0 for what has no bytes of its own (i1, index)."""
+    if not isinstance(element, FixedBitwidthType) or element.bitwidth < 8:
+        return 0
+    return element.size
+
+
+def reinterpret(
+    site: Site, source: Tensor, target: Attribute, dims: Sequence[Dim]
+) -> Tensor:
+    """The bytes of the last of `dims`, a part of `source`, as elements of `target`.
+
+    Rows start where an element of `target` may start, so rows of the source hold a
+    whole number of them, unless there is only one row.
+    """
+    have, want = element_bytes(source.element_type), element_bytes(target)
+    if not have or not want:
+        site.error(
+            "PTO111",
+            f"{site.name} of {source.element_type} elements to {target}",
+            operand=0,
+            rule="only types of whole bytes are read in another way",
+            help=f"pypto.cast {site.operand(0)} to {target} converts",
+        )
+    if not dims:
+        site.error(
+            "PTO131",
+            f"{site.name} to {target} of a tensor without dimensions",
+            operand=0,
+            rule="the bytes of the last dimension are read in another way",
+        )
+    rows = dims_of(source)
+    checked = {"a row": rows[-1]} if len(rows) > 1 else {}
+    for what, dim in {**checked, "the last dimension": dims[-1]}.items():
+        if dim.is_static and dim.size * have % want:
+            site.error(
+                "PTO134",
+                f"{what} of {site.operand(0)} has {dim.size} elements of {have} B: "
+                f"{dim.size * have} B are no multiple of the {want} B of {target}",
+                operand=0,
+                label=show(source),
+                rule=f"whole elements of {target} in each row",
+            )
+    return tensor(target, [*dims[:-1], dims[-1].map(lambda n: n * have // want)])

@@ -24,6 +24,7 @@ from xdsl.irdl import (
 from xdsl.traits import Pure
 
 from pyptoc.dialects.pypto import infer_matmul as inference
+from pyptoc.dialects.pypto.attrs import CubeTileAttr
 from pyptoc.dialects.pypto.base import PyptoOp
 from pyptoc.dialects.pypto.brackets import shape_of
 from pyptoc.dialects.pypto.call import Call
@@ -49,6 +50,7 @@ class ProductOp(PyptoOp, ABC):
     rhs = operand_def(TensorType)
     result = result_def(TensorType)
     traits = traits_def(Pure())
+    TILES = (CubeTileAttr,)
 
 
 @irdl_op_definition
@@ -58,6 +60,12 @@ class MatmulOp(ProductOp, Structured):
     A right side of rank 2 serves all leading dimensions of the left: no reshape is
     needed. `a_trans` and `b_trans` read a side with its last two dimensions exchanged.
 
+    `scale %s` and `{relu}` are what the cube unit does while it stores the result, in
+    one task: f32(acc) * s10, then max(0, .), rounded once to the type behind `to`,
+    which may be i8 (ties to even, saturating). s holds an f32 for each column, or one;
+    s10 is s with its low 13 mantissa bits cleared, since the unit keeps 10. For all
+    bits of s, multiply afterwards. Without `scale`, relu is of the accumulator.
+
     Example:
         %s = pypto.matmul %q, %k to bf16 {b_trans}
             : tensor<?x64x128xbf16>, tensor<?x128xbf16> -> tensor<?x64x?xbf16>
@@ -65,10 +73,16 @@ class MatmulOp(ProductOp, Structured):
 
     name = "pypto.matmul"
 
+    scale = opt_operand_def(TensorType)
     target = opt_prop_def(TypeAttribute)
     a_trans = opt_prop_def(UnitAttr)
     b_trans = opt_prop_def(UnitAttr)
-    SYNTAX = (Operands("lhs", "rhs"), Clause("to", Type("target"), optional=True))
+    relu = opt_prop_def(UnitAttr)
+    SYNTAX = (
+        Operands("lhs", "rhs"),
+        Clause("scale", Operands("scale"), optional=True),
+        Clause("to", Type("target"), optional=True),
+    )
 
     @classmethod
     def infer(cls, call: Call) -> Sequence[Attribute]:
@@ -80,13 +94,49 @@ class MatmulOp(ProductOp, Structured):
                 call.properties.get("target"),
                 call.has("a_trans"),
                 call.has("b_trans"),
+                *call.types("scale"),
             )
         ]
 
     def structure(self) -> Structure:
-        """Axes (batch.., m, n, k)."""
+        """Axes (batch.., m, n, k); an output scale lies along n."""
         turned = (self.a_trans is not None, self.b_trans is not None)
-        return contraction(self.lhs, self.rhs, self.result, turned)
+        scales: list[Access] = []
+        if self.scale is not None:
+            shapes = shape_of(self.scale.type), shape_of(self.result.type)
+            scales.append(Access(self.scale, aligned(*shapes)))
+        return contraction(self.lhs, self.rhs, self.result, turned, scales)
+
+
+@irdl_op_definition
+class EpilogueOp(PyptoOp):
+    """What is done to an accumulator while it is stored; made by passes.
+
+    f32(acc) * s10, then max(0, .) with `relu`, rounded once: see `pypto.matmul`.
+
+    Example:
+        %y = pypto.epilogue %c scale %s to i8 {relu}
+            : tensor<16x32xi32>, tensor<32xf32> -> tensor<16x32xi8>
+    """
+
+    name = "pypto.epilogue"
+
+    acc = operand_def(TensorType)
+    scale = opt_operand_def(TensorType)
+    target = prop_def(TypeAttribute)
+    relu = opt_prop_def(UnitAttr)
+    result = result_def(TensorType)
+    SYNTAX = (
+        Operands("acc"),
+        Clause("scale", Operands("scale"), optional=True),
+        Clause("to", Type("target")),
+    )
+    traits = traits_def(Pure())
+
+    @classmethod
+    def infer(cls, call: Call) -> Sequence[Attribute]:
+        acc, target = call.tensor("acc"), call.properties["target"]
+        return [inference.epilogue(call.site, acc, target, 1, *call.types("scale"))]
 
 
 @irdl_op_definition
@@ -110,6 +160,7 @@ class MmaOp(PyptoOp):
     rhs = operand_def(TensorType)
     scale_lhs = opt_operand_def(TensorType)
     scale_rhs = opt_operand_def(TensorType)
+    TILES = (CubeTileAttr,)
     a_trans = opt_prop_def(UnitAttr)
     b_trans = opt_prop_def(UnitAttr)
     scales_a_trans = opt_prop_def(UnitAttr)
@@ -277,5 +328,5 @@ class EinsumOp(ProductOp):
         ]
 
 
-MATMUL_OPS = (MatmulOp, MmaOp, ScaledMmOp, GroupedMatmulOp, EinsumOp)
+MATMUL_OPS = (MatmulOp, EpilogueOp, MmaOp, ScaledMmOp, GroupedMatmulOp, EinsumOp)
 """The whole family."""

@@ -8,8 +8,9 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr, StringAttr, f64, i64
-from xdsl.ir import Attribute, TypeAttribute
+from xdsl.ir import Attribute, SSAValue, TypeAttribute
 from xdsl.printer import Printer
+from xdsl.utils.mlir_lexer import MLIRTokenKind
 
 from pyptoc.dialects.diagnostics import did_you_mean, error
 from pyptoc.dialects.literals import (
@@ -168,3 +169,39 @@ class Type(Property):
     def wants(self, args: deque[Any], fields: Fields) -> bool:
         by_position = bool(args) and isinstance(args[0], TypeAttribute)
         return by_position or super().wants(args, fields)
+
+
+class IntOrIndex(Int):
+    """An integer kept in a property, or a value of type index: `offset %r`."""
+
+    def __init__(self, name: str, operand: str) -> None:
+        super().__init__(name)
+        self.operand = operand
+
+    def fields(self) -> tuple[str, ...]:
+        return (self.operand,)
+
+    def parse(self, call: Call, parser: LocParser) -> None:
+        if not parser.at(MLIRTokenKind.PERCENT_IDENT):
+            super().parse(call, parser)
+            return
+        value, call.spans[self.operand] = parser.parse_value()
+        call.operands[self.operand] = (value,)
+        call.written.append((self.operand, value))
+
+    def print(self, op: PyptoOp, printer: Printer) -> None:
+        value = getattr(op, self.operand)
+        if value is None:
+            super().print(op, printer)
+        else:
+            printer.print_string(" ")
+            printer.print_ssa_value(value)
+
+    def accept(self, call: Call, args: deque[Any], fields: Fields) -> None:
+        given = take(self.operand, args, fields)
+        if isinstance(given, int):
+            call.properties[self.name] = self.convert(given)
+            return
+        value = SSAValue.get(given)
+        call.operands[self.operand] = (value,)
+        call.written.append((self.operand, value))

@@ -215,6 +215,8 @@ class ArgminOp(ReductionOp):
 class CumsumOp(PyptoOp, Structured):
     """Running sums along an axis; an integer that overflows is a run-time error.
 
+    With `wraps` integers wrap.
+
     Example:
         %c = pypto.cumsum %x axis 0 : tensor<2xi64> -> tensor<2xi64>
     """
@@ -223,6 +225,7 @@ class CumsumOp(PyptoOp, Structured):
 
     source = operand_def(TensorType)
     axis = prop_def(IntegerAttr)
+    wraps = opt_prop_def(UnitAttr)
     result = result_def(TensorType)
     SYNTAX = (Operands("source"), Clause("axis", Int("axis")))
     traits = traits_def(Pure())

@@ -19,10 +19,12 @@ from xdsl.dialects.builtin import (
     UnknownLoc,
     f32,
     i1,
+    i32,
 )
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
+    EqAttrConstraint,
     base,
     irdl_op_definition,
     operand_def,
@@ -178,12 +180,15 @@ class ScalarOp(PyptoOp):
     """Float arithmetic on scalars: `scalar sqrt(1.0 - pow(%beta, %t)) : f32`.
 
     Operators are `+ - * /`, functions `pow sqrt exp log abs min max`; each rounds once
-    to f32, in the order written.
+    to f32, in the order written. An operand that is an index or an i32 is rounded to
+    f32 first.
     """
 
     name = "pypto.scalar"
 
-    inputs = var_operand_def(Float32Type)
+    inputs = var_operand_def(
+        base(Float32Type) | base(IndexType) | EqAttrConstraint(i32)
+    )
     expr = prop_def(ScalarExprAttr)
     result = result_def(Float32Type)
 
@@ -223,11 +228,12 @@ class ScalarOp(PyptoOp):
             value, span = parser.parse_value()
             if has_error(value):
                 raise PoisonedError
-            if value.type != f32:
+            if value.type not in (f32, INDEX, i32):
                 call.spans["operand"] = span
                 call.error(
                     "PTO110",
-                    f"scalar takes f32 operands, {span.text} is {value.type}",
+                    f"scalar takes f32, index or i32 operands, {span.text} is "
+                    f"{value.type}",
                     at="operand",
                 )
             if value not in values:

@@ -10,15 +10,24 @@ from typing import cast
 from xdsl.dialects.builtin import (
     ArrayAttr,
     DenseArrayBase,
+    Float32Type,
     IndexType,
     IntegerAttr,
+    IntegerType,
     TensorType,
 )
-from xdsl.ir import Attribute, BlockArgument, SSAValue, TypedAttribute
+from xdsl.ir import (
+    Attribute,
+    BlockArgument,
+    SSAValue,
+    TypedAttribute,
+)
 from xdsl.irdl import (
     AttrSizedOperandSegments,
+    base,
     irdl_op_definition,
     operand_def,
+    opt_operand_def,
     opt_prop_def,
     prop_def,
     result_def,
@@ -28,13 +37,11 @@ from xdsl.irdl import (
 from xdsl.traits import MemoryAllocEffect, NoMemoryEffect, Pure
 
 from pyptoc.dialects.literals import Number, as_element
-from pyptoc.dialects.npu_attrs import MaxAttr
-from pyptoc.dialects.pypto import infer_shape
+from pyptoc.dialects.pypto import infer_elementwise, infer_shape
 from pyptoc.dialects.pypto.base import PyptoOp
 from pyptoc.dialects.pypto.brackets import (
     OffsetList,
     SizeList,
-    SubscriptList,
     check_bounds,
     element_of,
     mixed_offsets,
@@ -43,9 +50,7 @@ from pyptoc.dialects.pypto.brackets import (
 )
 from pyptoc.dialects.pypto.call import Call
 from pyptoc.dialects.pypto.infer import (
-    Dim,
     Tensor,
-    dims_of,
     show,
     static,
     tensor,
@@ -53,89 +58,17 @@ from pyptoc.dialects.pypto.infer import (
 )
 from pyptoc.dialects.pypto.properties import Int, Ints
 from pyptoc.dialects.pypto.structure import Access, Structure, Structured, pointwise
-from pyptoc.dialects.pypto.syntax import Clause, Literal, Operands, Values
+from pyptoc.dialects.pypto.syntax import Clause, LiteralOrScalar, Operands, Values
+from pyptoc.dialects.pypto.view import ReinterpretOp, ViewOp
 from pyptoc.dialects.subscripts import (
     DYNAMIC,
-    WHOLE,
     Mixed,
     Offsets,
     Sizes,
-    Subscripted,
-    count,
 )
 
 SEGMENTS = AttrSizedOperandSegments(as_property=True)
-
-
-@irdl_op_definition
-class ViewOp(PyptoOp, Subscripted):
-    """A part of a tensor: `view %x[%i, :, %o +: %n]`.
-
-    A bare index drops its dimension. Offsets are at least 0 and offset + size is at
-    most the dimension, else an error; size 0 is legal. `max = [..]` bounds the sizes of
-    the result where range analysis cannot.
-    """
-
-    name = "pypto.view"
-
-    source = operand_def(TensorType)
-    offsets = var_operand_def(IndexType)
-    sizes = var_operand_def(IndexType)
-    static_offsets = prop_def(DenseArrayBase)
-    static_sizes = prop_def(DenseArrayBase)
-    dropped = prop_def(DenseArrayBase)
-    max = opt_prop_def(ArrayAttr)
-    result = result_def(TensorType)
-
-    irdl_options = (SEGMENTS,)
-    traits = traits_def(NoMemoryEffect())
-    SYNTAX = (Operands("source"), SubscriptList())
-
-    @classmethod
-    def infer(cls, call: Call) -> Sequence[Attribute]:
-        type = call.tensor("source")
-        offsets, sizes = mixed_offsets(call), mixed_sizes(call)
-        check_bounds(call, "source", offsets, sizes)
-        return [tensor(type.element_type, view_dims(call, "source"))]
-
-
-def view_dims(call: Call, field: str) -> list[Dim]:
-    """The dimensions of what subscripts select, with their bounds.
-
-    A dynamic size is bounded by `max`, and inside task bodies by the source's bound.
-    """
-    type = call.type(field)
-    dropped = call.ints("dropped")
-    bounded = getattr(type, "encoding", None)
-    limits = bounded.sizes if isinstance(bounded, MaxAttr) else None
-    kept: list[Dim] = []
-    dims = _dims(type)
-    for axis, (dim, size) in enumerate(zip(dims, mixed_sizes(call), strict=True)):
-        if axis in dropped:
-            continue
-        if isinstance(size, int):
-            kept.append(dim if size == WHOLE else static(size))
-        else:
-            kept.append(unknown(limits[axis] if limits else None))
-    most = call.ints("max")
-    if not most:
-        return kept
-    if len(most) != len(kept):
-        call.error(
-            "PTO131",
-            f"max has {count(len(most), 'bound')}, the result has rank {len(kept)}",
-            at="max",
-        )
-    return [
-        dim if dim.is_static else unknown(bound)
-        for dim, bound in zip(kept, most, strict=True)
-    ]
-
-
-def _dims(type: Attribute) -> Sequence[Dim]:
-    if isinstance(type, TensorType):
-        return dims_of(cast(Tensor, type))
-    return [unknown() if n == DYNAMIC else static(n) for n in shape_of(type)]
+ScalarAttr = base(Float32Type) | base(IndexType) | base(IntegerType)
 
 
 @irdl_op_definition
@@ -322,24 +255,40 @@ class EmptyOp(CreatingOp):
 
 @irdl_op_definition
 class FullOp(CreatingOp, Structured):
-    """A tensor of one value: `full 0.0[%m, 4] : tensor<?x4xf32>`."""
+    """A tensor of one value: `full 0.0[%m, 4] : tensor<?x4xf32>`, or of a scalar's.
+
+    The scalar is an f32 for float elements, an i32 or an index for integers.
+    """
 
     name = "pypto.full"
 
+    scalar = opt_operand_def(ScalarAttr)
     sizes = var_operand_def(IndexType)
-    value = prop_def(Attribute)
+    value = opt_prop_def(Attribute)
     static_sizes = prop_def(DenseArrayBase)
     max = opt_prop_def(ArrayAttr)
     result = result_def(TensorType)
 
+    irdl_options = (SEGMENTS,)
     traits = traits_def(Pure())
-    SYNTAX = (Literal("value"), SizeList())
+    SYNTAX = (LiteralOrScalar("value", "scalar"), SizeList())
+
+    @property
+    def fill(self) -> Attribute | SSAValue:
+        """What every element is: a literal or a scalar."""
+        if self.scalar is not None:
+            return self.scalar
+        assert self.value is not None
+        return self.value
 
     @classmethod
     def infer(cls, call: Call) -> Sequence[Attribute]:
         types = CreatingOp.infer.__func__(cls, call)  # pyright: ignore
         result = cast(Tensor, types[0])
         element = result.element_type
+        if call.operands.get("scalar"):
+            infer_elementwise.want_scalars(call.site, call.types("scalar"), element)
+            return types
         _, value = call.written[0]
         if isinstance(value, Number):
             value = as_element(value, element, "full")
@@ -356,7 +305,7 @@ class FullOp(CreatingOp, Structured):
 
 @irdl_op_definition
 class ArangeOp(CreatingOp, Structured):
-    """0, 1, 2, .. along the last dimension: `arange[%n] : tensor<?xi32>`."""
+    """0, 1, 2, .. along the last dimension: `arange[%n] : tensor<?xi32>`; wraps."""
 
     name = "pypto.arange"
 
@@ -371,6 +320,12 @@ class ArangeOp(CreatingOp, Structured):
     def structure(self) -> Structure:
         """One point for each element."""
         return pointwise([], self.results)
+
+    @classmethod
+    def infer(cls, call: Call) -> Sequence[Attribute]:
+        types = CreatingOp.infer.__func__(cls, call)  # pyright: ignore
+        infer_shape.want_numbers(call.site, cast(Tensor, types[0]))
+        return types
 
 
 class IntoOp(PyptoOp, Offsets, ABC):
@@ -479,6 +434,7 @@ def is_out(value: SSAValue, call: Call) -> bool:
 
 SHAPE_OPS = (
     ViewOp,
+    ReinterpretOp,
     ReshapeOp,
     TransposeOp,
     ExpandOp,

@@ -192,7 +192,7 @@ class Values(Element):
         self._check_count(call)
 
     def _check_count(self, call: Call) -> None:
-        count = len(call.written)
+        count = sum(key.startswith(f"{self.name}.") for key, _ in call.written)
         if count < self.least or (self.most is not None and count > self.most):
             plural = "" if self.least == 1 else "s"
             wanted = f"{self.least} operand{plural}"
@@ -270,6 +270,16 @@ class Values(Element):
                 if isinstance(value.type, ShapedType):
                     return value.type.get_element_type()  # pyright: ignore
                 scalar = scalar or value.type
+        given = call.given[0] if call.given else None
+        if self.like and isinstance(given, ShapedType):
+            return given.get_element_type()  # pyright: ignore
+        if scalar is None and self.like:
+            call.error(
+                "PTO142",
+                f"{call.short_name} of two literals needs a result type",
+                rule="a literal takes its type from a tensor beside it",
+                help="write the type at the end: : tensor<..xf32>",
+            )
         if scalar is None:
             call.error(
                 "PTO116",
@@ -321,6 +331,56 @@ class Literal(Element):
 
     def recall(self, op: PyptoOp, call: Call) -> None:
         call.written.append((self.name, op.properties[self.name]))
+
+
+class LiteralOrScalar(Literal):
+    """A number kept in the property `name`, or an SSA scalar: the operand `scalar`."""
+
+    def __init__(self, name: str, scalar: str) -> None:
+        super().__init__(name)
+        self.scalar = scalar
+
+    def fields(self) -> tuple[str, ...]:
+        return (self.scalar,)
+
+    def parse(self, call: Call, parser: LocParser) -> None:
+        if not parser.at(MLIRTokenKind.PERCENT_IDENT):
+            super().parse(call, parser)
+            return
+        value, call.spans[self.scalar] = parser.parse_value()
+        call.operands[self.scalar] = (value,)
+        call.written.append((self.scalar, value))
+
+    def print(self, op: PyptoOp, printer: Printer) -> None:
+        value = getattr(op, self.scalar)
+        if value is None:
+            super().print(op, printer)
+        else:
+            printer.print_string(" ")
+            printer.print_ssa_value(value)
+
+    def accept(self, call: Call, args: deque[Any], fields: Fields) -> None:
+        by_name = self.scalar in fields
+        given = fields.get(self.scalar) if by_name else (args[0] if args else None)
+        if not isinstance(given, SSAValue):
+            super().accept(call, args, fields)
+            return
+        value = SSAValue.get(take(self.scalar, args, fields))
+        call.operands[self.scalar] = (value,)
+        call.written.append((self.scalar, value))
+
+    def typed(self, operands: Mapping[str, tuple[SSAValue, ...]]) -> list[SSAValue]:
+        return list(operands.get(self.scalar, ()))
+
+    def recall(self, op: PyptoOp, call: Call) -> None:
+        has_scalar = bool(op_group(call, self.scalar))
+        if has_scalar == (self.name in op.properties):
+            both = f"{self.name} and {self.scalar}"
+            call.error("PTO142", f"{call.short_name} has one of {both}")
+        if has_scalar:
+            Element.recall(self, op, call)
+        else:
+            super().recall(op, call)
 
 
 class Comma(Element):

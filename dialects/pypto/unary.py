@@ -266,6 +266,18 @@ class LogicalNotOp(UnaryOp):
     DOMAIN = Domain.TRUTH
 
 
+@irdl_op_definition
+class BitwiseNotOp(UnaryOp):
+    """Every bit of an integer turned: -1 - x of a signed one.
+
+    Example:
+        %y = pypto.bitwise_not %x : tensor<?x64xi32> -> tensor<?x64xi32>
+    """
+
+    name = "pypto.bitwise_not"
+    DOMAIN = Domain.INTEGER
+
+
 UNARY_OPS: dict[str, type[UnaryOp]] = {
     "exp": ExpOp,
     "log": LogOp,
@@ -287,5 +299,6 @@ UNARY_OPS: dict[str, type[UnaryOp]] = {
     "cos": CosOp,
     "erf": ErfOp,
     "logical_not": LogicalNotOp,
+    "bitwise_not": BitwiseNotOp,
 }
 """Every elementwise op of one operand, by name."""

@@ -233,7 +233,7 @@ def test_swiglu_halves(last):
 )
 def test_quantize(axis, group, scales):
     x = value("?x3x256xbf16")
-    types = made(composite.QuantizeOp, x, axis, target=parse("i8"), group=group)
+    types = made(composite.QuantizeOp, x, axis=axis, target=parse("i8"), group=group)
     assert types == (tensor("?x3x256x", "i8"), tensor(scales, "f32"))
 
 

@@ -45,7 +45,7 @@ LEGAL = {
     composite.LayerNormOp: ([DATA, ROW, ROW], [1e-5]),
     composite.SwigluOp: ([DATA, DATA], []),
     composite.RopeOp: ([DATA, ROW, ROW], []),
-    composite.QuantizeOp: ([DATA], [-1]),
+    composite.QuantizeOp: ([DATA], []),
     composite.DequantizeOp: ([("4x8x", "i32"), ROW], [parse("f32")]),
     composite.QuantMxOp: ([DATA], [-1, parse("f8E5M2")]),
     indexing.TopkOp: ([DATA, ("4x", "i32")], []),
@@ -62,7 +62,7 @@ LEGAL = {
 FIELDS = {
     # what is written between operands, and so given by name
     composite.MaskCausalOp: {"offset": value("index")},
-    composite.QuantizeOp: {"target": parse("i8")},
+    composite.QuantizeOp: {"axis": -1, "target": parse("i8")},
     indexing.TopkOp: {"k": 2, "axis": -1},
     indexing.GatherRowsOp: {"page": 128},
     matmul.EinsumOp: {"equation": "ij,jk->ik"},

@@ -311,7 +311,8 @@ def test_slots_that_differ_are_different_flags():
     "op",
     [
         '"pypto.full"() <{value = 0.0 : f32, static_sizes = array<i64: '
-        "-9223372036854775808>}> : () -> tensor<?xf32>",
+        "-9223372036854775808>, operandSegmentSizes = array<i32: 0, 0>}> "
+        ": () -> tensor<?xf32>",
         '"pypto.reshape"(%x) <{static_sizes = array<i64: -9223372036854775808>}> '
         ": (tensor<4xf32>) -> tensor<?xf32>",
         '"pypto.add"(%x) <{literals = [unit, unit]}> : (tensor<4xf32>) -> '

@@ -86,3 +86,15 @@ func.func @scalar(%x: tensor<4xi32>, %y: tensor<64x8xf32>) -> tensor<4x8xf32> {
 // CHECK-LABEL: func.func @scalar
 // CHECK: [[T:%[0-9]+]] = npu.tasks
 // CHECK: npu.read {{.*}} after([[T]])
+
+// A print waits for the tasks that make what it shows.
+// CHECK-LABEL: func.func @print
+// CHECK:       [[E:%.*]] = npu.tasks
+// CHECK:       npu.print "y" {{.*}} after([[E]]) : memref<4x8xf32, "gm">
+// CHECK-NEXT:  pypto.print "n" %n : index
+func.func @print(%x: tensor<4x8xf32>, %n: index) -> tensor<4x8xf32> {
+  %y = pypto.exp %x
+  pypto.print "y" %y
+  pypto.print "n" %n
+  func.return %y : tensor<4x8xf32>
+}

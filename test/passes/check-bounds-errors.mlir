@@ -6,7 +6,8 @@ func.func @sometimes(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
   %r = pypto.forall (%i = 0 to 2) outs(%o = %x) {
     %j = pypto.index %i * 3
     %v = pypto.view %x[%j +: 2, :]
-    pypto.store %v into %o[%i, 0]
+    %k = pypto.index %i * 2
+    pypto.store %v into %o[%k, 0]
   }
   func.return %r : tensor<4x8xf32>
 }

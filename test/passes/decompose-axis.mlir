@@ -32,19 +32,28 @@ func.func @softmax(%x: tensor<?x64xf32>) -> tensor<?x64xf32> {
 }
 
 // -----
-// A running sum of bf16 is one of f32 that rounds each sum; of i32 it stays as it is.
+// A running sum of bf16 is one of f32 that rounds each sum. Integers wrap; that a sum
+// did is found where the last step to it, from the sum before, overflows.
 // CHECK-LABEL: func.func @cumsum
 // CHECK-NEXT:  [[T:%.*]] = pypto.transpose %x perm [0, 2, 1]
 // CHECK-NEXT:  [[W:%.*]] = pypto.cast [[T]] to f32
 // CHECK-NEXT:  [[S:%.*]] = pypto.cumsum [[W]] axis -1
 // CHECK-NEXT:  [[N:%.*]] = pypto.cast [[S]] to bf16
 // CHECK-NEXT:  pypto.transpose [[N]] perm [0, 2, 1]
-// CHECK-NEXT:  pypto.cumsum %y axis 1 :
-func.func @cumsum(%x: tensor<?x8x64xbf16>, %y: tensor<4x8xi32>)
-    -> (tensor<?x8x64xbf16>, tensor<4x8xi32>) {
+// CHECK-NEXT:  [[U:%.*]] = pypto.cumsum %y axis -1 {wraps
+// CHECK-NEXT:  [[P:%.*]] = pypto.sub [[U]], %y
+// CHECK-NEXT:  pypto.add [[P]], %y {checked
+// CHECK-NEXT:  [[E:%.*]] = pypto.cast %z to i32
+// CHECK-NEXT:  [[V:%.*]] = pypto.cumsum [[E]] axis -1 {wraps
+// CHECK-NEXT:  [[M:%.*]] = pypto.cast [[V]] to i8 {saturate = false
+// CHECK-NEXT:  [[Q:%.*]] = pypto.sub [[M]], %z
+// CHECK-NEXT:  pypto.add [[Q]], %z {checked
+func.func @cumsum(%x: tensor<?x8x64xbf16>, %y: tensor<4x8xi32>, %z: tensor<4x8xi8>)
+    -> (tensor<?x8x64xbf16>, tensor<4x8xi32>, tensor<4x8xi8>) {
   %0 = pypto.cumsum %x axis 1
   %1 = pypto.cumsum %y axis 1
-  func.return %0, %1 : tensor<?x8x64xbf16>, tensor<4x8xi32>
+  %2 = pypto.cumsum %z axis 1
+  func.return %0, %1, %2 : tensor<?x8x64xbf16>, tensor<4x8xi32>, tensor<4x8xi8>
 }
 
 // -----
@@ -85,4 +94,34 @@ func.func @topk(%x: tensor<?x64xf32>, %n: tensor<64xi32>)
     -> (tensor<8x64xf32>, tensor<8x64xi32>) {
   %v, %i = pypto.topk %x k 8 axis 0 lengths %n {pad_index = -1}
   func.return %v, %i : tensor<8x64xf32>, tensor<8x64xi32>
+}
+
+// CHECK-LABEL: func.func @argsort
+// CHECK-NEXT:  [[T:%.*]] = pypto.transpose %x perm [1, 0]
+// CHECK-NEXT:  [[I:%.*]] = pypto.argsort [[T]] axis -1 {descending, npu.from = "argsort"}
+// CHECK-NEXT:  pypto.transpose [[I]] perm [1, 0]
+func.func @argsort(%x: tensor<?x64xf32>) -> tensor<?x64xi32> {
+  %i = pypto.argsort %x axis 0 {descending}
+  func.return %i : tensor<?x64xi32>
+}
+
+// Every second element is a view; where none is left over, and of all it is no copy.
+// CHECK-LABEL: func.func @even
+// CHECK-NEXT:  [[P:%.*]] = pypto.reshape %x[3, 5, 2]
+// CHECK-NEXT:  %y = pypto.view [[P]][:, :, 1]
+// CHECK-NEXT:  %z = pypto.view %x[:, :]
+func.func @even(%x: tensor<3x10xf32>) -> (tensor<3x5xf32>, tensor<3x10xf32>) {
+  %y = pypto.gather_mask %x pattern P1010
+  %z = pypto.gather_mask %x pattern P1111
+  func.return %y, %z : tensor<3x5xf32>, tensor<3x10xf32>
+}
+
+// CHECK-LABEL: func.func @uneven
+// CHECK-NEXT:  [[N:%.*]] = pypto.arange[3]
+// CHECK-NEXT:  [[M:%.*]] = pypto.mul [[N]], 4
+// CHECK-NEXT:  [[I:%.*]] = pypto.add [[M]], 1
+// CHECK-NEXT:  %y = pypto.index_select %x at [[I]] axis -1
+func.func @uneven(%x: tensor<3x10xf32>) -> tensor<3x3xf32> {
+  %y = pypto.gather_mask %x pattern P0010
+  func.return %y : tensor<3x3xf32>
 }

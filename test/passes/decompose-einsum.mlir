@@ -46,3 +46,12 @@ func.func @dot(%a: tensor<32xf32>, %b: tensor<32xf32>) -> tensor<f32> {
   %y = pypto.einsum "k,k->" %a, %b
   func.return %y : tensor<f32>
 }
+
+// -----
+// Nothing is summed over and no letter of %a is free: its rows and columns are ones.
+// CHECK-LABEL: func.func @scaled
+// CHECK:       pypto.matmul {{%.*}}, {{%.*}} : tensor<1x1xf16>, tensor<1x?xf16>
+func.func @scaled(%a: tensor<f16>, %b: tensor<?xf16>) -> tensor<?xf32> {
+  %y = pypto.einsum ",a->a" %a, %b
+  func.return %y : tensor<?xf32>
+}

@@ -55,3 +55,16 @@ func.func @interleaved(%x: tensor<?x64xbf16>, %c: tensor<1xf32>, %s: tensor<?x64
   %r = pypto.rope %x, %c, %s {interleaved}
   func.return %r : tensor<?x64xbf16>
 }
+
+// -----
+// Counting is done in i32; narrow integers wrap.
+// CHECK-LABEL: func.func @arange
+// CHECK-NEXT:  [[N:%.*]] = pypto.arange[%n] {npu.from = "arange"} : tensor<?xi32>
+// CHECK-NEXT:  %a = pypto.cast [[N]] to i8 {saturate = false, npu.from = "arange"}
+// CHECK-NEXT:  [[M:%.*]] = pypto.arange[%n] {npu.from = "arange"} : tensor<?xi32>
+// CHECK-NEXT:  %b = pypto.cast [[M]] to bf16 {npu.from = "arange"}
+func.func @arange(%n: index) -> (tensor<?xi8>, tensor<?xbf16>) {
+  %a = pypto.arange[%n] : tensor<?xi8>
+  %b = pypto.arange[%n] : tensor<?xbf16>
+  func.return %a, %b : tensor<?xi8>, tensor<?xbf16>
+}

@@ -29,3 +29,14 @@ func.func @while(%x: tensor<4xf32>, %n: index) -> tensor<4xf32> {
   }
   func.return %r : tensor<4xf32>
 }
+
+// -----
+func.func @probes(%x: tensor<3x4xf32>, %c: i1) {
+  pypto.probe %x "a"
+  %v = pypto.view %x[0, :]
+  scf.if %c {
+    // expected-error@below {{"a" is tensor<4xf32> here and tensor<3x4xf32> elsewhere}}
+    pypto.probe %v "a"
+  }
+  func.return
+}

@@ -157,3 +157,27 @@ func.func @arith(%a: index, %b: index, %i: i32)
   func.return %0, %1, %2, %3, %4, %5, %6
     : index, index, index, index, index, i1, i32
 }
+
+// -----
+// A probed value is a result behind the operator's own; one inside a loop is stored
+// into zeros that the loops carry.
+// CHECK-LABEL: func.func @probes
+// CHECK-SAME:  -> (tensor<?x4xf32> {pypto.name = "result0"}, tensor<?x4xf32> {pypto.name = "mid"}, tensor<4xf32> {pypto.name = "row"}) {
+// CHECK-NEXT:  %row = pypto.full 0.0[4] : tensor<4xf32>
+// CHECK-NEXT:  %y = pypto.exp %x
+// CHECK:       %r, [[L:%.*]] = scf.for {{.*}} iter_args(%a = %y, [[C:%.*]] = %row)
+// CHECK:         %v = pypto.view
+// CHECK-NEXT:    [[N:%.*]] = pypto.assemble %v into [[C]][0]
+// CHECK:         scf.yield {{.*}}, [[N]]
+// CHECK:       func.return %r, %y, [[L]]
+func.func @probes(%x: tensor<?x4xf32>) -> tensor<?x4xf32> {
+  %y = pypto.exp %x
+  pypto.probe %y "mid"
+  %r = pypto.for (%i = 0 to 2) iter(%a = %y) {
+    %v = pypto.view %a[%i, :]
+    pypto.probe %v "row"
+    %b = pypto.add %a, %v
+    pypto.yield %b
+  }
+  func.return %r : tensor<?x4xf32>
+}

@@ -71,3 +71,12 @@ func.func @rows(%x: tensor<?x4096xf32>, %y: tensor<?x100000xf32>) -> (tensor<?x1
 // CHECK: pypto.exp {{.*}}npu.tile = #pypto.vec<4, 4096>
 // CHECK: pypto.sum %e {{.*}}npu.tile = #pypto.vec<4, 4096>
 // CHECK: pypto.sum %y {{.*}}npu.tile = #pypto.vec<{{[0-9]+}}, {{[0-9][0-9][0-9][0-9]}}>
+
+// -----
+// The defaults of a helper that was inlined stay with its ops.
+// CHECK-LABEL: func.func @inlined
+// CHECK: pypto.exp {{.*}}npu.tile = #pypto.vec<4, 32>
+func.func @inlined(%x: tensor<64x64xf32>) -> tensor<64x64xf32> attributes {pypto.tiles = #pypto.tiles<vec = [16, 64]>} {
+  %y = pypto.exp %x {pypto.tiles = #pypto.tiles<vec = [4, 32]>}
+  func.return %y : tensor<64x64xf32>
+}

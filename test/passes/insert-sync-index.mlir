@@ -54,6 +54,6 @@ npu.kernel @lists (%k) (%x: memref<4x256xf32, "gm">, %y: memref<4x8xi32, "gm">) 
   tile.fill 0.0 into %v [4, 8]
   tile.fill -1 into %i [4, 8]
   tile.load %x[0, 0] [4, 256] into %a
-  tile.topk %a from 0 of 256 into %v, %i using %t [4, 256]
+  tile.topk %a from 0 of 256 into %v, %i using %t [4, 256, 8]
   tile.store %i [4, 8] into %y[0, 0]
 }

@@ -3,7 +3,8 @@ Random programs through the whole pipeline, on both machines.
 
 Each example is compiled by the default pipeline and run in program order and with the
 pipes of each task as far apart as the flags allow. Judges are the reference interpreter
-on the source and, for single ops, goldens of plain numpy.
+on the source and, for single ops, goldens of plain numpy. `operators` are long programs
+of all kinds of ops that run after every pass; `make fuzz` draws thousands of them.
 
 Each family has a share of the examples; `pytest --hypothesis-profile=long` draws many
 times more, and makes a failing one small first. What fails is printed as MLIR.
@@ -18,8 +19,9 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, note, settings
 from hypothesis import strategies as st
 from random_ops import MACHINES
-from random_programs import FAMILIES, check
+from random_programs import FAMILIES, check, operators
 from random_single_ops import SINGLE
+from random_stages import stages
 from random_writer import Program
 
 EXAMPLES = {
@@ -33,6 +35,7 @@ EXAMPLES = {
     "casts": 40,
     "grouped": 25,
     "scaled": 20,
+    "operators": 25,
 }
 """How many of each family an ordinary run draws."""
 
@@ -43,6 +46,8 @@ def examples(family: str) -> settings:
     """As many examples as the profile wants, without a limit on time."""
     # Shrinking compiles thousands of programs, which takes minutes.
     phases = set(Phase) - ({Phase.shrink, Phase.explain} if SCALE == 1 else set())
+    if family == "operators":
+        phases = {Phase.generate}  # a small seed is no small program
     return settings(
         phases=phases,
         max_examples=round(EXAMPLES[family] * SCALE),
@@ -76,3 +81,17 @@ def test_programs(family: str) -> None:
 @pytest.mark.parametrize("family", SINGLE)
 def test_single_ops(family: str) -> None:
     run(family, SINGLE[family])
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_operators(part: int) -> None:
+    """A quarter of the examples, so that cores share them."""
+
+    @examples("operators")
+    @given(st.integers(0, 2**64 - 1), st.booleans(), st.integers(1, 99))
+    def one(number: int, other: bool, order: int) -> None:
+        program = operators(Random(number))
+        note(program.text)
+        stages(program, MACHINES[other and not program.needs_mx], order)
+
+    one()

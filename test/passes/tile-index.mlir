@@ -104,7 +104,7 @@ func.func @best(%x: tensor<6x?xf32>) -> (tensor<6x8xf32>, tensor<6x8xi32>) {
 // TILE: tile.fill 0.0 into [[V:%[0-9]+]] [2, 8]
 // TILE: tile.fill -1 into [[I:%[0-9]+]] [2, 8]
 // TILE: scf.for
-// TILE: tile.topk {{%[0-9]+}} from %c of {{%[0-9]+}} into [[V]], [[I]] using {{%[0-9]+}} [2, {{%[0-9]+}}]
+// TILE: tile.topk {{%[0-9]+}} from %c of {{%[0-9]+}} into [[V]], [[I]] using {{%[0-9]+}} [2, {{%[0-9]+}}, 8]
 // TILE: tile.where {{%[0-9]+}}, -inf, [[V]] into
 
 // Columns of a mask are divided; indices of a row that are too many come in steps.
@@ -118,3 +118,43 @@ func.func @mask(%i: tensor<9x700xi32>) -> tensor<9x100xi1> {
 // CHECK: scf.for %q = {{.*}} iter_args([[M:%[0-9]+]] =
 // CHECK: [[H:%[0-9]+]] = npu.one_hot {{%[0-9]+}} from [[LO]] [9, {{%[0-9]+}}]
 // CHECK: pypto.or [[M]], [[H]]
+
+// More elements than lists hold: a part after the other, each by a visit of the row.
+func.func @parts(%x: tensor<6x9000xf32>) -> tensor<6x9000xi32> {
+  %y = pypto.argsort %x axis -1
+  func.return %y : tensor<6x9000xi32>
+}
+// CHECK-LABEL: func.func @parts
+// CHECK: pypto.full 0.0[1, 2048]
+// CHECK: pypto.full -2[1, 2048]
+// CHECK: scf.for %p = {{.*}} iter_args([[V0:%[0-9]+]] = {{.*}}, [[I0:%[0-9]+]] = {{.*}})
+// CHECK: pypto.full -1[1, [[K:%[0-9]+]]]
+// CHECK: [[V1:%[0-9]+]], [[I1:%[0-9]+]] = scf.for %c =
+// CHECK: npu.topk {{%[0-9]+}} from %c of 9000 into {{%[0-9]+}}, {{%[0-9]+}} after [[V0]], [[I0]] {ascending}
+// CHECK: npu.assemble [[I1]] into %out[{{%[a-z0-9_]+}}, %p]
+// CHECK: scf.yield [[V1]], [[I1]]
+// TILE-LABEL: npu.kernel @argsort_{{[0-9]+}}
+// TILE: tile.topk {{%[0-9]+}} from %c of 9000 into [[V:%[0-9]+]], [[I:%[0-9]+]] using {{%[0-9]+}} [1, {{%[0-9]+}}, {{%[0-9]+}}] after [[V0:%[0-9]+]], [[I0:%[0-9]+]] {ascending}
+// TILE: tile.copy [[V]] into [[V0]]
+// TILE: tile.copy [[I]] into [[I0]]
+
+// An index for each element: one task goes along the axis, other dimensions are divided.
+func.func @elements(%s: tensor<6x200xf32>, %d: tensor<6x?xf32>, %i: tensor<6x200xi32>) -> (tensor<6x?xf32> {pypto.name = "d"}) {
+  %y = pypto.scatter %s into %d at %i axis 1 {tile = #pypto.vec<2, 128>}
+  func.return %y : tensor<6x?xf32>
+}
+// CHECK-LABEL: func.func @elements
+// CHECK: npu.tasks ([[R:%[a-z0-9_]+]]) in (3) outs(%out = %d
+// CHECK: scf.for %t =
+// CHECK: npu.scatter {{%[0-9]+}} into %out[{{%[0-9]+}}, 0] of {{%[0-9]+}} at {{%[0-9]+}}[{{%[0-9]+}}, %t] [2, {{%[0-9]+}}] {axis = 1, dims = [0, -1], per = "element", asked_by = "scatter"
+
+// An index for each leading dimension; those without make one.
+func.func @places(%s: tensor<70x4x8xf32>, %d: tensor<3x5x4x8xf32>, %i: tensor<70xi32>, %j: tensor<70xi64>) -> tensor<3x5x4x8xf32> {
+  %y = pypto.index_put %s into %d at %i, %j {accumulate}
+  func.return %y : tensor<3x5x4x8xf32>
+}
+// CHECK-LABEL: func.func @places
+// CHECK: npu.tasks ({{.*}}) in (1) outs(%out{{[_0-9]*}} = {{.*}} : tensor<3x5x32xf32>)
+// CHECK: npu.scatter {{%[0-9]+}} into %out{{[_0-9]*}}[0, 0, 0] of 3, 5 at {{%[0-9]+}}, {{%[0-9]+}}[%t] [{{%[0-9]+}}, 32] {axis = 0, more_axes = [1], dims = [-1, 2], per = "row", asked_by = "index_put", asked_at = "%i, %j", combine = "add"}
+// MEMORY-LABEL: func.func @places
+// MEMORY: accumulate {{%[a-z0-9_]+}}[0, 0, 0] [3, 5, 32] inexact

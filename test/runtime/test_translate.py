@@ -21,6 +21,7 @@ from kernel_harness import (
     wide,
 )
 
+from pyptoc.dialects.diagnostics import RunError
 from pyptoc.dialects.tile_vector import VECTOR_FAMILIES
 
 
@@ -91,6 +92,7 @@ INTEGER_UNARY: dict[str, Callable[..., Array]] = {
     "neg": lambda x: -x,
     "abs": np.abs,
     "relu": lambda x: x * (x > 0),
+    "bitwise_not": lambda x: -1 - x,
 }
 INTEGER_BINARY: dict[str, Callable[..., Array]] = {
     "add": lambda x, y: x + y,
@@ -195,6 +197,67 @@ def test_integer_binary(name: str, element: str) -> None:
     got = vector(f"{name} {{0}}, {{1}}", inputs, element)
     want = INTEGER_BINARY[name](wide(x), wide(y))
     assert np.array_equal(got, want.astype(x.dtype))
+
+
+@pytest.mark.parametrize("element", INTEGERS)
+def test_shifts(element: str) -> None:
+    x = random(element, (M, N), 1)
+    low, width = np.iinfo(x.dtype).min, x.dtype.itemsize * 8
+    count = np.arange(M * N).reshape(M, N) % (width + 6) - (3 if low else 0)
+    y = count.astype(x.dtype)
+    inputs = [(x, element, "full"), (y, element, "full")]
+    left = vector("shift_left {0}, {1}", inputs, element)
+    right = vector("shift_right {0}, {1}", inputs, element)
+    for place in np.ndindex(M, N):
+        number, places = int(x[place]), int(count[place])
+        inside = 0 <= places < width
+        up = (number << places) % 2**width if inside else 0
+        assert int(left[place]) % 2**width == up
+        assert right[place] == number >> (places if inside else width)
+
+
+@pytest.mark.parametrize("element", INTEGERS)
+def test_checked_add(element: str) -> None:
+    x = random(element, (M, N), 1)
+    limits = np.iinfo(x.dtype)
+    x[0, 0], x[0, 1] = limits.max - 5, limits.min + 5
+    y = np.zeros_like(x)
+    y[0, 0], y[0, 1] = 5, -5
+    inputs = [(x, element, "full"), (y, element, "full")]
+    options = " {checked}"
+    got = vector("add {0}, {1}", inputs, element, options=options)
+    assert np.array_equal(got, wide(x) + wide(y))
+    for place, step in (((0, 0), 1), ((0, 1), -1)):
+        y[place] += step
+        with pytest.raises(RunError, match=f"a sum does not fit in {element}"):
+            vector("add {0}, {1}", inputs, element, options=options)
+        y[place] -= step
+
+
+@pytest.mark.parametrize("name", ["floordiv", "rem"])
+def test_division_by_zero(name: str) -> None:
+    x = np.ones((M, N), np.int32)
+    x[M - 1, N - 1] = 0
+    with pytest.raises(RunError, match="division by zero"):
+        vector(f"{name} 7, {{0}}", [(x, "i32", "full")], "i32")
+
+
+@pytest.mark.parametrize(("number", "fits"), [(127, True), (128, False), (-129, False)])
+def test_integer_scalar_must_fit(number: int, fits: bool) -> None:
+    text = """
+    npu.kernel @k () (%x: memref<4x8xi8, "gm">, %s: index) on vector {
+      %a = tile.alloc : !tile.buf<4x8xi8, ub>
+      tile.fill %s into %a [4, 8]
+      tile.store %a [4, 8] into %x[0, 0]
+    }
+    """
+    y = np.zeros((4, 8), np.int8)
+    if fits:
+        run_kernel(text, (), [y], (number,))
+        assert (y == number).all()
+        return
+    with pytest.raises(RunError, match=f"{number} does not fit in i8"):
+        run_kernel(text, (), [y], (number,))
 
 
 @pytest.mark.parametrize("name", ["and", "or", "xor", "logical_not"])
@@ -331,5 +394,6 @@ def test_div_zero_if_zero() -> None:
 def test_every_family_is_tested() -> None:
     tested = {*FLOAT_UNARY, *FLOAT_BINARY, *INTEGER_UNARY, *INTEGER_BINARY, *COMPARES}
     tested |= {"clip", "where", "copy", "fill", "cvt", "row_cumsum", "logical_not"}
+    tested |= {"shift_left", "shift_right"}
     tested |= {"row_sum", "row_prod", "row_max", "row_min", "arange", "mask_causal"}
     assert tested == set(VECTOR_FAMILIES)

@@ -30,12 +30,24 @@ func.func private @tensor_form(%x: tensor<?x64xf32>, %i: tensor<8xi32>, %y: tens
   func.return %r : tensor<?x64xf32>
 }
 
+// An index for each element, also to write; an index for each of two axes.
+// CHECK-LABEL: func.func private @elements_and_axes
+func.func private @elements_and_axes(%x: memref<?x9x64xf32, "gm">, %i: tensor<8x64xi32>, %j: tensor<8xi32>, %k: tensor<8xi64>, %v: tensor<8x64xf32>, %n: index) {
+  // CHECK: npu.scatter %v into %x[0, 2, 0] of %n at %i[0, 0] [8, 64] {axis = 0, dims = [-1, 2], per = "element", combine = "add"} :
+  npu.scatter %v into %x[0, 2, 0] of %n at %i[0, 0] [8, 64] {axis = 0, dims = [-1, 2], per = "element", combine = "add"}
+  // CHECK-NEXT: npu.scatter %v into %x[0, 0, 0] of %n, 9 at %j, %k[4] [8, 64] {axis = 0, more_axes = [1], dims = [-1, 2], per = "row"} : memref<?x9x64xf32, "gm">, tensor<8xi32>, tensor<8xi64>, tensor<8x64xf32>
+  npu.scatter %v into %x[0, 0, 0] of %n, 9 at %j, %k[4] [8, 64] {axis = 0, more_axes = [1], dims = [-1, 2], per = "row"}
+  func.return
+}
+
 // CHECK-LABEL: func.func private @selection
 func.func private @selection(%x: tensor<4x?xf16, #npu.max<4, 64>>, %v: tensor<4x8xf16>, %i: tensor<4x8xi32>, %l: tensor<4xi32>, %c: index, %n: index) {
   // CHECK: %v1, %i1 = npu.topk %x from %c of %n into %v, %i : tensor<4x?xf16, #npu.max<4, 64>>, tensor<4x8xf16>, tensor<4x8xi32>
   %v1, %i1 = npu.topk %x from %c of %n into %v, %i
-  // CHECK-NEXT: npu.topk %x from 0 of 64 lengths %l into %{{.*}}, %{{.*}} {strict} :
-  %v2, %i2 = npu.topk %x from 0 of 64 lengths %l into %v1, %i1 {strict}
+  // CHECK-NEXT: [[V:%\w+]], [[I:%\w+]] = npu.topk %x from 0 of 64 into %{{.*}}, %{{.*}} lengths %l {at_least = 8} :
+  %v2, %i2 = npu.topk %x from 0 of 64 into %v1, %i1 lengths %l {at_least = 8}
+  // CHECK-NEXT: npu.topk %x from 0 of 64 into %v, %i after [[V]], [[I]] {ascending} :
+  %v3, %i3 = npu.topk %x from 0 of 64 into %v, %i after %v2, %i2 {ascending}
   // CHECK-NEXT: npu.one_hot %{{.*}} from %c [4, %n] : tensor<4x8xi32> -> tensor<4x?xi1, #npu.max<4, 64>>
   %h = npu.one_hot %i2 from %c [4, %n] : tensor<4x8xi32> -> tensor<4x?xi1, #npu.max<4, 64>>
   func.return

@@ -39,8 +39,18 @@ func.func private @gather(%x: memref<?x64xf32, "gm">, %t: memref<?xi32, "gm">, %
 func.func private @scatter(%x: memref<?x64xf32, "gm">, %i: tensor<8xi32>, %v: tensor<8x64xf32>, %k: tensor<8x64xi32>, %n: index) {
   // CHECK: npu.scatter: a scatter can combine by "add" only, not "max"
   npu.scatter %v into %x[0, 0] of %n at %i[0] [8, 64] {axis = 0, dims = [-1, 1], per = "row", combine = "max"}
-  // CHECK: npu.scatter: a scatter has an index for each row, column or box
-  npu.scatter %v into %x[0, 0] of %n at %k[0, 0] [8, 64] {axis = 0, dims = [-1, 1], per = "element"}
+  // CHECK: npu.scatter: unique is for an index for each row, column or box
+  npu.scatter %v into %x[0, 0] of %n at %k[0, 0] [8, 64] {axis = 0, dims = [-1, 1], per = "element", unique}
+  // CHECK: npu.scatter: axes [0, 0] name one dimension twice
+  npu.scatter %v into %x[0, 0] of %n, 9 at %i, %i[0] [8, 64] {axis = 0, more_axes = [0], dims = [-1, 1], per = "row"}
+  // CHECK: npu.scatter: has 1 tiles of indices for 2 axes
+  npu.scatter %v into %x[0, 0] of %n at %i[0] [8, 64] {axis = 0, more_axes = [1], dims = [-1, -1], per = "row"}
+  // CHECK: npu.scatter: dims [-1, 1] are no dimensions beside axis 0, 1 of rank 2
+  npu.scatter %v into %x[0, 0] of %n, 9 at %i, %i[0] [8, 64] {axis = 0, more_axes = [1], dims = [-1, 1], per = "row"}
+  // CHECK: npu.scatter: several axes go with neither a table nor missing
+  npu.scatter %v into %x[0, 0] of %n, 9 at %i, %i[0] [8, 1] {axis = 0, more_axes = [1], dims = [-1, -1], per = "row", missing = -1}
+  // CHECK: npu.scatter: takes 2 bounds
+  npu.scatter %v into %x[0, 0] of %n at %i, %i[0] [8, 1] {axis = 0, more_axes = [1], dims = [-1, -1], per = "row"}
   func.return
 }
 
@@ -53,6 +63,10 @@ func.func private @selection(%x: tensor<4x64xf16>, %v: tensor<4x8xf16>, %w: tens
   %2, %3 = npu.topk %x from 0 of 64 into %v, %j
   // CHECK: npu.topk: the lists of values and indices differ in shape
   %4, %5 = npu.topk %x from 0 of 64 into %v, %k
+  // CHECK: npu.topk: the lists before have the types of the lists
+  %8, %9 = npu.topk %x from 0 of 64 into %v, %i after %w, %i
+  // CHECK: npu.topk: lengths are i32 or i64, not i16
+  %10, %11 = npu.topk %x from 0 of 64 into %v, %i lengths %s
   // CHECK: npu.one_hot: indices are i32 or i64, not i16
   %6 = npu.one_hot %s from 0 [4, 8] : tensor<4x8xi16> -> tensor<4x8xi1>
   // CHECK: npu.one_hot: the result holds i1, not i8

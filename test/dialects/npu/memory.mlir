@@ -15,10 +15,18 @@ func.func @memory(%g: memref<4xi64, "gm">, %n: index, %e: !npu.events) -> memref
   %r = npu.reshape %a[%n, 8, 64]
   // CHECK-NEXT: %r2 = npu.reshape %b[2, 2] : memref<4xf32, "gm"> -> memref<2x2xf32, "gm">
   %r2 = npu.reshape %b[2, 2] : memref<4xf32, "gm"> -> memref<2x2xf32, "gm">
+  // CHECK-NEXT: %s = npu.reinterpret %a to i8 : memref<?x512xf32, "gm"> -> memref<?x2048xi8, "gm">
+  %s = npu.reinterpret %a to i8
+  // CHECK-NEXT: %s2 = npu.reinterpret %c to f32 : memref<?x?xi8, "gm"> -> memref<?x?xf32, "gm">
+  %s2 = npu.reinterpret %c to f32 : memref<?x?xi8, "gm"> -> memref<?x?xf32, "gm">
   // CHECK-NEXT: %v = npu.read %g[3] : memref<4xi64, "gm"> -> index
   %v = npu.read %g[3]
   // CHECK-NEXT: %w = npu.read %g[%n] after(%e, %e overlaps) : memref<4xi64, "gm"> -> f32
   %w = npu.read %g[%n] after(%e, %e overlaps) : f32
+  // CHECK-NEXT: npu.print "g" %g : memref<4xi64, "gm">
+  npu.print "g" %g
+  // CHECK-NEXT: npu.print "g" %g after(%e, %e[0 : 4, *]) {tag = "p"} : memref<4xi64, "gm">
+  npu.print "g" %g after(%e, %e[0 : 4, *]) {tag = "p"}
   // CHECK-NEXT: %x = npu.read %b[0] after(%e[0 : 4, *]) {tag = "x"} : memref<4xf32, "gm"> -> f32
   %x = npu.read %b[0] after(%e[0 : 4, *]) {tag = "x"}
   // CHECK-NEXT: %none = npu.no_events

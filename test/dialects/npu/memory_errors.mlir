@@ -19,6 +19,10 @@ func.func private @memory(%a: memref<?x512xf32, "gm">, %b: memref<4x512xf32, "gm
   %7 = "npu.reshape"(%g) : (memref<4xi64, "gm">) -> memref<4xi32, "gm">
   // CHECK: npu.reshape: memref<?xi64, "gm"> takes 1 sizes
   %8 = "npu.reshape"(%g) : (memref<4xi64, "gm">) -> memref<?xi64, "gm">
+  // CHECK: npu.reinterpret: the result is memref<4x256xi64, "gm">, not memref<4x512xi64, "gm">
+  %r1 = "npu.reinterpret"(%b) : (memref<4x512xf32, "gm">) -> memref<4x512xi64, "gm">
+  // CHECK: npu.reinterpret: memref<4x512xf32, "gm"> cannot be read as i1
+  %r2 = npu.reinterpret %b to i1
   // CHECK: npu.read: ends at 5 in dimension 0, which has 4 elements
   %9 = npu.read %g[4]
   // CHECK: npu.read: takes 1 offsets, got 2

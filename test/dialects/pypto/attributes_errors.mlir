@@ -75,3 +75,19 @@ func.func @data_kind(%x: tensor<4xf32> {pypto.data = #pypto.data<unifrom 0 to 1>
 func.func @data_range(%x: tensor<4xf32> {pypto.data = #pypto.data<uniform 0, 1>}) {
   func.return
 }
+
+// -----
+
+func.func @kind_of_tile(%a: tensor<16x64xbf16>, %b: tensor<64x32xbf16>) {
+  // CHECK: :[[# @LINE + 2]]:29: error[PTO143]: tile of matmul cannot be #pypto.vec<16, 32>
+  // CHECK: rule: tile of matmul is #pypto.cube<..>
+  %0 = pypto.matmul %a, %b {tile = #pypto.vec<16, 32>}
+  // CHECK: error[PTO143]: tile of matmul cannot be [16 : i64, 32 : i64]
+  %1 = pypto.matmul %a, %b {tile = [16, 32]}
+  // CHECK: error[PTO143]: tile of exp cannot be #pypto.cube<
+  // CHECK: rule: tile of exp is #pypto.vec<..>
+  %2 = pypto.exp %a {tile = #pypto.cube<m = [16, 16], k = [16, 16], n = [16, 16]>}
+  // CHECK: error[PTO143]: pypto.tiles of exp cannot be [4 : i64]
+  %3 = pypto.exp %a {pypto.tiles = [4]}
+  func.return
+}

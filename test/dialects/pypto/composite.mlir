@@ -9,6 +9,8 @@ func.func @softmax(%s: tensor<?x512xf32>, %m: tensor<?x1xf32>, %l: tensor<?x1xf3
   %1, %2, %3, %4 = pypto.online_softmax %s state %m, %l
   // CHECK: pypto.mask_causal %s offset %r : tensor<?x512xf32> -> tensor<?x512xf32>
   %5 = pypto.mask_causal %s offset %r
+  // CHECK: pypto.mask_causal %s offset -3 : tensor<?x512xf32> -> tensor<?x512xf32>
+  %50 = pypto.mask_causal %s offset -3
   func.return
 }
 
@@ -61,6 +63,14 @@ func.func @quantisation(%x: tensor<?x512xbf16>, %i: tensor<?x64xi32>, %s1: tenso
   %2, %3 = pypto.quantize %x axis 0 to i8 {scale = "amax/127"}
   // CHECK: pypto.quantize %x axis -1 group 128 to i8 : tensor<?x512xbf16> -> (tensor<?x512xi8>, tensor<?x4xf32>)
   %4, %5 = pypto.quantize %x axis -1 group 128 to i8
+  // CHECK: pypto.quantize %x axis -1 group 128 to i8 {asymmetric} : tensor<?x512xbf16> -> (tensor<?x512xi8>, tensor<?x4xf32>, tensor<?x4xi32>)
+  %8, %9, %10 = pypto.quantize %x axis -1 group 128 to i8 {asymmetric}
+  // CHECK: %q, %s, %z = pypto.quantize %x to i8 {asymmetric} : tensor<?x512xbf16> -> (tensor<?x512xi8>, tensor<1x1xf32>, tensor<1x1xi32>)
+  %q, %s, %z = pypto.quantize %x to i8 {asymmetric}
+  // CHECK: pypto.quantize %x scale %s zero_point %z to i8 : tensor<?x512xbf16>, tensor<1x1xf32>, tensor<1x1xi32> -> tensor<?x512xi8>
+  %p = pypto.quantize %x scale %s zero_point %z to i8
+  // CHECK: pypto.dequantize %q scales %s, %s zero_point %z to f16 : tensor<?x512xi8>, tensor<1x1xf32>, tensor<1x1xf32>, tensor<1x1xi32> -> tensor<?x512xf16>
+  %d = pypto.dequantize %q scales %s, %s zero_point %z to f16
   // CHECK: pypto.dequantize %i scales %s1, %s2 to bf16 : tensor<?x64xi32>, tensor<?x1xf32>, tensor<64xf32> -> tensor<?x64xbf16>
   %6 = pypto.dequantize %i scales %s1, %s2 to bf16
   // CHECK: pypto.dequantize %i scales %s2 to f32 : tensor<?x64xi32>, tensor<64xf32> -> tensor<?x64xf32>

@@ -194,3 +194,77 @@ func.func @mx_target(%x: tensor<4x64xf32>) {
   %0, %1 = pypto.quant_mx %x axis -1 to i8
   func.return
 }
+
+// -----
+
+func.func @generic_mask(%s: tensor<4x4xf32>) {
+  // CHECK: error[PTO142]: mask_causal needs 'offset ...'
+  %0 = "pypto.mask_causal"(%s) : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  func.return
+}
+
+// -----
+
+func.func @quantize_both(%x: tensor<?x64xf32>, %s: tensor<64xf32>) {
+  // CHECK: error[PTO144]: quantize with both 'scale %s' and 'axis'
+  // CHECK: rule: a scale is given (scale %s), or computed (axis, group) by one rule
+  %0 = pypto.quantize %x axis -1 scale %s to i8
+  func.return
+}
+
+// -----
+
+func.func @quantize_two_rules(%x: tensor<?x64xf32>) {
+  // CHECK: error[PTO144]: quantize with both 'asymmetric' and 'scale'
+  %0, %1, %2 = pypto.quantize %x axis -1 to i8 {asymmetric, scale = "amax/127"}
+  func.return
+}
+
+// -----
+
+func.func @quantize_group_of_all(%x: tensor<?x64xf32>) {
+  // CHECK: error[PTO144]: quantize with 'group' needs 'axis ...'
+  %0, %1 = pypto.quantize %x group 8 to i8
+  func.return
+}
+
+// -----
+
+func.func @quantize_zero_only(%x: tensor<?x64xf32>, %z: tensor<64xi8>) {
+  // CHECK: error[PTO144]: quantize with 'zero_point' needs 'scale ...'
+  %0 = pypto.quantize %x zero_point %z to i8
+  func.return
+}
+
+// -----
+
+func.func @quantize_zero_type(%x: tensor<?x64xf32>, %s: tensor<64xf32>) {
+  // CHECK: error[PTO111]: quantize of f32 elements
+  // CHECK: rule: elements are an integer of at least 8 bits
+  %0 = pypto.quantize %x scale %s zero_point %s to i8
+  func.return
+}
+
+// -----
+
+func.func @quantize_given_size(%x: tensor<?x64xf32>, %s: tensor<32xf32>) {
+  // CHECK: error[PTO113]: %s of [32] does not broadcast to [?, 64]
+  %0 = pypto.quantize %x scale %s to i8
+  func.return
+}
+
+// -----
+
+func.func @dequantize_zero(%x: tensor<?x64xi8>, %s: tensor<64xf32>, %z: tensor<32xi8>) {
+  // CHECK: error[PTO113]: %z of [32] does not broadcast to [?, 64]
+  %0 = pypto.dequantize %x scales %s zero_point %z to bf16
+  func.return
+}
+
+// -----
+
+func.func @results(%x: tensor<?x64xf32>) {
+  // CHECK: error[PTO140]: quantize has 2 results, the clause gives 3 types
+  %0, %1, %2 = pypto.quantize %x axis -1 to i8 : tensor<?x64xi8>, tensor<?x1xf32>, tensor<?x1xi32>
+  func.return
+}

@@ -117,6 +117,34 @@ func.func @scalars(%x: tensor<4xf32>, %h: tensor<4xbf16>, %n: tensor<4xi32>,
   func.return
 }
 
+// CHECK-LABEL: @bits
+func.func @bits(%x: tensor<?x8xi8>, %y: tensor<8xi8>, %n: index) {
+  // CHECK: pypto.bitwise_not %x : tensor<?x8xi8> -> tensor<?x8xi8>
+  %0 = pypto.bitwise_not %x
+  // CHECK: pypto.shift_left %x, 7 : tensor<?x8xi8> -> tensor<?x8xi8>
+  %1 = pypto.shift_left %x, 7
+  // CHECK: pypto.shift_right %x, %y : tensor<?x8xi8>, tensor<8xi8> -> tensor<?x8xi8>
+  %2 = pypto.shift_right %x, %y
+  // CHECK: pypto.shift_right -1, %y : tensor<8xi8> -> tensor<8xi8>
+  %3 = pypto.shift_right -1, %y
+  // CHECK: pypto.shift_left %y, %n : tensor<8xi8>, index -> tensor<8xi8>
+  %4 = pypto.shift_left %y, %n
+  // CHECK: pypto.add %x, %y {checked} : tensor<?x8xi8>, tensor<8xi8> -> tensor<?x8xi8>
+  %5 = pypto.add %x, %y {checked}
+  func.return
+}
+
+// CHECK-LABEL: @where_of_scalars
+func.func @where_of_scalars(%c: tensor<?x8xi1>, %s: f32) {
+  // CHECK: pypto.where %c, 1.0, -inf : tensor<?x8xi1> -> tensor<?x8xbf16>
+  %0 = pypto.where %c, 1.0, -inf : tensor<?x8xbf16>
+  // CHECK: pypto.where %c, %s, 0.0 : tensor<?x8xi1>, f32 -> tensor<?x8xf32>
+  %1 = pypto.where %c, %s, 0.0 : tensor<?x8xf32>
+  // CHECK: pypto.where %c, 1, -2 : tensor<?x8xi1> -> tensor<?x8xi8>
+  %2 = pypto.where %c, 1, -2 : tensor<?x8xi8>
+  func.return
+}
+
 // CHECK-LABEL: @where
 func.func @where(%c: tensor<?x8x1xi1>, %x: tensor<?x8x32xf32>) {
   // CHECK: pypto.where %c, %x, -inf : tensor<?x8x1xi1>, tensor<?x8x32xf32> -> tensor<?x8x32xf32>

@@ -185,8 +185,37 @@ func.func @literal_condition(%x: tensor<4xf32>) {
 // -----
 
 func.func @scalar_values(%c: tensor<4xi1>, %a: f32, %b: f32) {
-  // CHECK: error[PTO110]: where takes a tensor among its two values
+  // CHECK: error[PTO142]: where of two scalars needs a result type
+  // CHECK: help: write : tensor<4xf32> at the end
   %0 = pypto.where %c, %a, %b
+  // CHECK: error[PTO142]: where of two literals needs a result type
+  %1 = pypto.where %c, 1.0, 0.0
+  // CHECK: error[PTO112]: a scalar of f32 beside i32 elements
+  %2 = pypto.where %c, %a, 0 : tensor<4xi32>
+  func.return
+}
+
+// -----
+
+func.func @shift_counts(%x: tensor<4xi8>, %y: tensor<4xf32>) {
+  // CHECK: :[[# @LINE + 2]]:29: error[PTO115]: shift_left of 8 bits by 8
+  // CHECK: rule: a literal count is 0 to 7
+  %0 = pypto.shift_left %x, 8
+  // CHECK: error[PTO115]: shift_right of 8 bits by -1
+  %1 = pypto.shift_right %x, -1
+  // CHECK: error[PTO111]: shift_left of f32 elements
+  %2 = pypto.shift_left %y, 1
+  // CHECK: error[PTO111]: bitwise_not of f32 elements
+  %3 = pypto.bitwise_not %y
+  func.return
+}
+
+// -----
+
+func.func @checked_floats(%x: tensor<4xf32>) {
+  // CHECK: :[[# @LINE + 2]]:27: error[PTO143]: checked add of f32 elements
+  // CHECK: rule: only a sum of integers can overflow
+  %0 = pypto.add %x, 1.0 {checked}
   func.return
 }
 

@@ -35,7 +35,44 @@ func.func @gather(%x: tensor<?x256xf32>, %i: tensor<?x8xi32>, %j: tensor<?xi64>,
   %2 = pypto.index_add %x into %d at %j axis 0
   // CHECK: pypto.one_hot %i 16 : tensor<?x8xi32> -> tensor<?x16xi1>
   %3 = pypto.one_hot %i 16
-  // CHECK: pypto.probe %x "scores" : tensor<?x256xf32>
-  pypto.probe %x "scores"
+  func.return
+}
+
+// CHECK-LABEL: @put
+func.func @put(%x: tensor<?x8xf32>, %d: tensor<?x256xf32>, %i: tensor<?x8xi64>, %v: tensor<?x64xf16>, %e: tensor<4x9x64xf16>, %j: tensor<?xi32>, %k: tensor<?xi64>) {
+  // CHECK: pypto.scatter %x into %d at %i axis -1 : tensor<?x8xf32>, tensor<?x256xf32>, tensor<?x8xi64> -> tensor<?x256xf32>
+  %0 = pypto.scatter %x into %d at %i axis -1
+  // CHECK: pypto.scatter %x into %d at %i axis 1 {add} :
+  %1 = pypto.scatter %x into %d at %i axis 1 {add}
+  // CHECK: pypto.index_put %v into %e at %j, %k : tensor<?x64xf16>, tensor<4x9x64xf16>, tensor<?xi32>, tensor<?xi64> -> tensor<4x9x64xf16>
+  %2 = pypto.index_put %v into %e at %j, %k
+  // CHECK: pypto.index_put %v into %v at %j {accumulate} :
+  %3 = pypto.index_put %v into %v at %j {accumulate}
+  func.return
+}
+
+// CHECK-LABEL: @order
+func.func @order(%x: tensor<?x9x256xbf16>) {
+  // CHECK: pypto.argsort %x axis 1 : tensor<?x9x256xbf16> -> tensor<?x9x256xi32>
+  %0 = pypto.argsort %x axis 1
+  // CHECK: pypto.argsort %x axis -1 {descending} :
+  %1 = pypto.argsort %x axis -1 {descending}
+  func.return
+}
+
+// CHECK-LABEL: @pattern
+func.func @pattern(%x: tensor<?x9xf32>, %y: tensor<3xi8>, %z: tensor<2x?xi1>) {
+  // CHECK: pypto.gather_mask %x pattern P0101 : tensor<?x9xf32> -> tensor<?x5xf32>
+  %0 = pypto.gather_mask %x pattern P0101
+  // CHECK: pypto.gather_mask %x pattern P1010 : tensor<?x9xf32> -> tensor<?x4xf32>
+  %1 = pypto.gather_mask %x pattern P1010
+  // CHECK: pypto.gather_mask %x pattern P0001 : tensor<?x9xf32> -> tensor<?x3xf32>
+  %2 = pypto.gather_mask %x pattern P0001
+  // CHECK: pypto.gather_mask %x pattern P1000 : tensor<?x9xf32> -> tensor<?x2xf32>
+  %3 = pypto.gather_mask %x pattern P1000
+  // CHECK: pypto.gather_mask %y pattern P1000 : tensor<3xi8> -> tensor<0xi8>
+  %4 = pypto.gather_mask %y pattern P1000
+  // CHECK: pypto.gather_mask %z pattern P1111 : tensor<2x?xi1> -> tensor<2x?xi1>
+  %5 = pypto.gather_mask %z pattern P1111
   func.return
 }

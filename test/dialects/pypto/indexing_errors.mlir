@@ -120,3 +120,93 @@ func.func @columns(%i: tensor<?x8xi32>) {
   %0 = pypto.one_hot %i -1
   func.return
 }
+
+// -----
+
+func.func @scatter_shape(%x: tensor<?x8xf32>, %d: tensor<?x256xf32>, %i: tensor<?x9xi64>) {
+  // CHECK: :[[# @LINE + 1]]:22: error[PTO138]: scatter of [?, 8] into [?, 256]: wanted [?, 9]
+  %0 = pypto.scatter %x into %d at %i axis -1
+  func.return
+}
+
+// -----
+
+func.func @scatter_other_dimension(%x: tensor<4x8xf32>, %d: tensor<5x256xf32>, %i: tensor<4x8xi64>) {
+  // CHECK: error[PTO138]: scatter along axis 1: dimension 0 is 5 and 4
+  %0 = pypto.scatter %x into %d at %i axis 1
+  func.return
+}
+
+// -----
+
+func.func @scatter_adds_truths(%x: tensor<4x8xi1>, %i: tensor<4x8xi64>) {
+  %0 = pypto.scatter %x into %x at %i axis 1
+  // CHECK: :[[# @LINE + 1]]:{{[0-9]+}}: error[PTO111]: scatter of i1 elements
+  %1 = pypto.scatter %x into %x at %i axis 1 {add}
+  func.return
+}
+
+// -----
+
+func.func @scatter_rank(%x: tensor<4x8xi8>, %i: tensor<8xi64>) {
+  // CHECK: error[PTO135]: scatter takes rank 2, %i has rank 1
+  %1 = pypto.scatter %x into %x at %i axis 1
+  func.return
+}
+
+// -----
+
+func.func @index_put_counts(%x: tensor<4x8xi8>, %d: tensor<2x3x8xi8>, %i: tensor<4xi64>, %j: tensor<5xi64>) {
+  // CHECK: error[PTO138]: index_put at 4 and 5 indices
+  %1 = pypto.index_put %x into %d at %i, %j
+  func.return
+}
+
+// -----
+
+func.func @index_put_shape(%x: tensor<4x9xi8>, %d: tensor<2x3x8xi8>, %i: tensor<4xi64>) {
+  // CHECK: error[PTO138]: index_put of [4, 9] into [2, 3, 8]: wanted [4, 3, 8]
+  %1 = pypto.index_put %x into %d at %i
+  func.return
+}
+
+// -----
+
+func.func @index_put_rank(%x: tensor<4xi8>, %d: tensor<2x3xi8>, %i: tensor<4xi64>) {
+  // CHECK: error[PTO135]: {{.*}}%d
+  %1 = pypto.index_put %x into %d at %i, %i, %i
+  func.return
+}
+
+// -----
+
+func.func @index_put_type(%x: tensor<4xi8>, %d: tensor<2x3xi8>, %i: tensor<4xi64>, %j: tensor<4xi8>) {
+  // CHECK: error[PTO111]: {{.*}}i8
+  %1 = pypto.index_put %x into %d at %i, %j
+  func.return
+}
+
+// -----
+
+func.func @argsort_type(%x: tensor<4xi1>) {
+  // CHECK: error[PTO111]: argsort of i1 elements
+  %1 = pypto.argsort %x axis 0
+  func.return
+}
+
+// -----
+
+func.func @gather_mask_pattern(%x: tensor<4xi1>) {
+  // CHECK: error[PTO143]: pattern cannot be 'P0011'
+  // CHECK: rule: pattern is one of P0101, P1010, P0001, P0010, P0100, P1000, P1111
+  %1 = pypto.gather_mask %x pattern P0011
+  func.return
+}
+
+// -----
+
+func.func @gather_mask_rank(%x: tensor<i32>) {
+  // CHECK: error[PTO135]: {{.*}}%x
+  %1 = pypto.gather_mask %x pattern P0101
+  func.return
+}

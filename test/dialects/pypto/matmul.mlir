@@ -13,6 +13,12 @@ func.func @types(%a: tensor<?x64xbf16>, %b: tensor<64x32xbf16>, %i: tensor<4x64x
   %2 = pypto.matmul %i, %j
   // CHECK: pypto.matmul %i, %j to f16 : tensor<4x64xi8>, tensor<64x8xi8> -> tensor<4x8xf16>
   %3 = pypto.matmul %i, %j to f16
+  // CHECK: %[[S:.*]] = pypto.full 0.5[8]
+  %s = pypto.full 0.5[8] : tensor<8xf32>
+  // CHECK: pypto.matmul %i, %j scale %[[S]] to i8 {relu} : tensor<4x64xi8>, tensor<64x8xi8>, tensor<8xf32> -> tensor<4x8xi8>
+  %s0 = pypto.matmul %i, %j scale %s to i8 {relu}
+  // CHECK: pypto.matmul %i, %j scale %[[S]] : tensor<4x64xi8>, tensor<64x8xi8>, tensor<8xf32> -> tensor<4x8xf32>
+  %s1 = pypto.matmul %i, %j scale %s
   // CHECK: pypto.matmul %e, %f : tensor<4x64xf8E4M3FN>, tensor<64x8xf8E5M2> -> tensor<4x8xf32>
   %4 = pypto.matmul %e, %f
   func.return

@@ -243,3 +243,44 @@ func.func @tile_scale(%c: tensor<16x32xf32>, %a: tensor<16x64xf8E4M3FN>, %b: ten
   %0 = pypto.mma %c, %a, %b scales %sa, %sb
   func.return
 }
+
+// -----
+
+func.func @scale_size(%a: tensor<4x16xi8>, %b: tensor<16x8xi8>, %s: tensor<7xf32>) {
+  // CHECK: error[PTO122]: 7 output scales for 8 columns
+  // CHECK: rule: one scale for each column, or one for all
+  %0 = pypto.matmul %a, %b scale %s to i8
+  func.return
+}
+
+// -----
+
+func.func @scale_type(%a: tensor<4x16xi8>, %b: tensor<16x8xi8>, %s: tensor<8xf16>) {
+  // CHECK: error[PTO111]: matmul of f16 elements: %s is tensor<8xf16>
+  %0 = pypto.matmul %a, %b scale %s to i8
+  func.return
+}
+
+// -----
+
+func.func @scale_rank(%a: tensor<4x16xi8>, %b: tensor<16x8xi8>, %s: tensor<1x8xf32>) {
+  // CHECK: error[PTO{{[0-9]+}}]: {{.*}}%s
+  %0 = pypto.matmul %a, %b scale %s to i8
+  func.return
+}
+
+// -----
+
+func.func @scaled_target(%a: tensor<4x16xi8>, %b: tensor<16x8xi8>, %s: tensor<8xf32>) {
+  // CHECK: error[PTO117]: matmul to i32
+  %0 = pypto.matmul %a, %b scale %s to i32
+  func.return
+}
+
+// -----
+
+func.func @i8_needs_a_scale(%a: tensor<4x16xi8>, %b: tensor<16x8xi8>) {
+  // CHECK: error[PTO117]: matmul to i8
+  %0 = pypto.matmul %a, %b to i8 {relu}
+  func.return
+}

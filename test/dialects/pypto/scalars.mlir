@@ -47,7 +47,14 @@ func.func @compare(%a: index, %b: index) {
 }
 
 // Float expressions keep their order: each operation rounds.
-// CHECK-LABEL: @scalar
+// CHECK-LABEL: @scalar_of_integers
+func.func @scalar_of_integers(%n: index, %i: i32) {
+  // CHECK: pypto.scalar 1.0 / %n + %i : f32
+  %0 = pypto.scalar 1.0 / %n + %i : f32
+  func.return
+}
+
+// CHECK-LABEL: @scalar(
 func.func @scalar(%x: f32, %y: f32) {
   // CHECK: pypto.scalar 1.0 - %x : f32
   %0 = pypto.scalar 1.0 - %x : f32

@@ -158,8 +158,8 @@ func.func @index_type(%n: index) {
 
 // -----
 
-func.func @scalar_index(%n: index) {
-  // CHECK: :[[# @LINE + 1]]:21: error[PTO110]: scalar takes f32 operands, %n is index
+func.func @scalar_wide(%n: i64) {
+  // CHECK: :[[# @LINE + 1]]:21: error[PTO110]: scalar takes f32, index or i32 operands, %n is i64
   %y = pypto.scalar %n + 1.0
   func.return
 }

@@ -20,7 +20,7 @@ func.func @view(%x: tensor<?x8x64xf32>, %i: index, %n: index) {
 func.func @bounds(%x: tensor<64x512xf32>, %t: tensor<?x512xf32, #npu.max<16, 512>>, %n: index) {
   // CHECK: pypto.view %x[0 +: %n, :] : tensor<64x512xf32> -> tensor<?x512xf32>
   %0 = pypto.view %x[0 +: %n, :]
-  // CHECK: pypto.view %x[0 +: %n, :] {max = [16, 512]} : tensor<64x512xf32> -> tensor<?x512xf32, #npu.max<16, 512>>
+  // CHECK: pypto.view %x[0 +: %n, :] {max = [16, 512]} : tensor<64x512xf32> -> tensor<?x512xf32>
   %1 = pypto.view %x[0 +: %n, :] {max = [16, 512]}
   // CHECK: pypto.view %t[0 +: %n, 0 +: 8] : tensor<?x512xf32, #npu.max<16, 512>> -> tensor<?x8xf32, #npu.max<16, 8>>
   %2 = pypto.view %t[0 +: %n, 0 +: 8]
@@ -57,6 +57,8 @@ func.func @made(%m: index) {
   %1 = pypto.empty[%m, %m] {max = [4, 131072]} : tensor<?x?xf32>
   // CHECK: pypto.full 0.0[%m, 4] : tensor<?x4xf32>
   %2 = pypto.full 0.0[%m, 4] : tensor<?x4xf32>
+  // CHECK: pypto.full %m[%m, 4] : index -> tensor<?x4xi8>
+  %20 = pypto.full %m[%m, 4] : tensor<?x4xi8>
   // CHECK: pypto.full -inf[4] : tensor<4xbf16>
   %3 = pypto.full -inf[4] : tensor<4xbf16>
   // The literal is rounded to the element type, once.
@@ -81,5 +83,23 @@ func.func @made(%m: index) {
 func.func @assemble(%t: tensor<?x64xf32>, %d: tensor<4x?x512xf32>, %i: index) {
   // CHECK: pypto.assemble %t into %d[3, %i, 448] : tensor<?x64xf32>, tensor<4x?x512xf32> -> tensor<4x?x512xf32>
   %0 = pypto.assemble %t into %d[3, %i, 448]
+  func.return
+}
+
+// The bytes of the last dimension stay: it grows or shrinks.
+// CHECK-LABEL: @bytes
+func.func @bytes(%x: tensor<?x656xi8>, %n: index, %t: tensor<?x512xf32, #npu.max<16, 512>>) {
+  // CHECK: pypto.view %x[:, 512 +: 128] to bf16 : tensor<?x656xi8> -> tensor<?x64xbf16>
+  %0 = pypto.view %x[:, 512 +: 128] to bf16
+  // CHECK: pypto.view %x[0, %n +: %n] to f32 : tensor<?x656xi8> -> tensor<?xf32>
+  %1 = pypto.view %x[0, %n +: %n] to f32
+  // CHECK: pypto.view %0[%n +: 2, :] to f8E4M3FN : tensor<?x64xbf16> -> tensor<2x128xf8E4M3FN>
+  %2 = pypto.view %0[%n +: 2, :] to f8E4M3FN
+  // CHECK: pypto.reinterpret %x to f32 : tensor<?x656xi8> -> tensor<?x164xf32>
+  %3 = pypto.reinterpret %x to f32
+  // CHECK: pypto.reinterpret %3 to i32 : tensor<?x164xf32> -> tensor<?x164xi32>
+  %4 = pypto.reinterpret %3 to i32
+  // CHECK: pypto.view %t[:, 0 +: %n] to i16 : tensor<?x512xf32, #npu.max<16, 512>> -> tensor<?x?xi16, #npu.max<16, 1024>>
+  %5 = pypto.view %t[:, 0 +: %n] to i16
   func.return
 }

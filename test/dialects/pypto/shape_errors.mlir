@@ -225,7 +225,24 @@ func.func @full_of_integers() {
 
 func.func @generic_full() {
   // CHECK: :[[# @LINE + 1]]:3: error[PTO115]: a value of type f16 in tensor<4xf32>
-  %y = "pypto.full"() <{value = 0.0 : f16, static_sizes = array<i64: 4>}> : () -> tensor<4xf32>
+  %y = "pypto.full"() <{value = 0.0 : f16, static_sizes = array<i64: 4>, operandSegmentSizes = array<i32: 0, 0>}> : () -> tensor<4xf32>
+  func.return
+}
+
+// -----
+
+func.func @generic_full_of_nothing() {
+  // CHECK: :[[# @LINE + 1]]:3: error[PTO142]: full has one of value and scalar
+  %y = "pypto.full"() <{static_sizes = array<i64: 4>, operandSegmentSizes = array<i32: 0, 0>}> : () -> tensor<4xf32>
+  func.return
+}
+
+// -----
+
+func.func @full_of_a_scalar(%s: f32) {
+  // CHECK: :[[# @LINE + 2]]:19: error[PTO112]: a scalar of f32 beside i32 elements
+  // CHECK: rule: a scalar beside i32 elements is i32 or index
+  %y = pypto.full %s[4] : tensor<4xi32>
   func.return
 }
 
@@ -303,5 +320,70 @@ func.func @least_offset(%a: tensor<16x8xf32>) {
 func.func @large_size(%a: tensor<16x8xf32>) {
   // CHECK: :[[# @LINE + 1]]:25: error[PTO145]: 9223372036854775808 does not fit in 64 bits
   %y = pypto.reshape %a[9223372036854775808]
+  func.return
+}
+
+// -----
+
+func.func @odd_rows(%a: tensor<16x6xi8>) {
+  // CHECK: :[[# @LINE + 3]]:19: error[PTO134]: a row of %a has 6 elements of 1 B: 6 B are no multiple of the 4 B of f32
+  // CHECK: tensor<16x6xi8>
+  // CHECK: rule: whole elements of f32 in each row
+  %y = pypto.view %a[:, 0 +: 4] to f32
+  func.return
+}
+
+// -----
+
+func.func @odd_size(%a: tensor<16xi8>) {
+  // CHECK: :[[# @LINE + 1]]:19: error[PTO134]: the last dimension of %a has 6 elements of 1 B: 6 B are no multiple of the 4 B of f32
+  %y = pypto.view %a[4 +: 6] to f32
+  func.return
+}
+
+// -----
+
+func.func @odd_offset(%a: tensor<16xi16>) {
+  // CHECK: :[[# @LINE + 2]]:22: error[PTO134]: view to f32 starts at byte 6, which is no multiple of 4
+  // CHECK: here: element 3 of 2 B
+  %y = pypto.view %a[3 +: 2] to f32
+  func.return
+}
+
+// -----
+
+func.func @last_dropped(%a: tensor<16x4xi16>) {
+  // CHECK: :[[# @LINE + 3]]:25: error[PTO131]: view to f32 drops the last dimension
+  // CHECK: rule: the bytes of the last dimension are read in another way
+  // CHECK: help: offset +: size keeps it
+  %y = pypto.view %a[:, 3] to f32
+  func.return
+}
+
+// -----
+
+func.func @truth(%a: tensor<16xi1>) {
+  // CHECK: :[[# @LINE + 3]]:26: error[PTO111]: reinterpret of i1 elements to i8
+  // CHECK: rule: only types of whole bytes are read in another way
+  // CHECK: help: pypto.cast %a to i8 converts
+  %y = pypto.reinterpret %a to i8
+  func.return
+}
+
+// -----
+
+func.func @no_dimension(%a: tensor<f32>) {
+  // CHECK: :[[# @LINE + 2]]:26: error[PTO131]: reinterpret to i32 of a tensor without dimensions
+  // CHECK: rule: the bytes of the last dimension are read in another way
+  %y = pypto.reinterpret %a to i32
+  func.return
+}
+
+// -----
+
+func.func @arange_of_what_does_not_count(%n: index) {
+  // CHECK: :[[# @LINE + 2]]:8: error[PTO111]: arange of i1 elements
+  // CHECK: rule: elements are f32, f16, bf16 or an integer of at least 8 bits
+  %y = pypto.arange[%n] : tensor<?xi1>
   func.return
 }

@@ -29,10 +29,10 @@ npu.kernel @selects (%k) (%n: index, %m: index) on vector {
   %t = tile.alloc : !tile.buf<1x1152xi32, ub>
   %l = tile.alloc : !tile.buf<1x4xi64, ub>
   %h = tile.alloc : !tile.buf<4x64xi1, ub>
-  // CHECK: tile.topk %{{.*}} from %k of %n into %{{.*}}, %{{.*}} using %{{.*}} [4, %m] : !tile.buf<4x256xf32, ub>, !tile.buf<4x8xf32, ub>, !tile.buf<4x8xi32, ub>, !tile.buf<1x1152xi32, ub>
-  tile.topk %x from %k of %n into %v, %i using %t [4, %m]
-  // CHECK-NEXT: tile.topk %{{.*}} from 0 of 256 into %{{.*}}, %{{.*}} using %{{.*}} [4, 256] lengths %{{.*}} {strict} :
-  tile.topk %x from 0 of 256 into %v, %i using %t [4, 256] lengths %l {strict}
+  // CHECK: tile.topk %{{.*}} from %k of %n into %{{.*}}, %{{.*}} using %{{.*}} [4, %m, 8] : !tile.buf<4x256xf32, ub>, !tile.buf<4x8xf32, ub>, !tile.buf<4x8xi32, ub>, !tile.buf<1x1152xi32, ub>
+  tile.topk %x from %k of %n into %v, %i using %t [4, %m, 8]
+  // CHECK-NEXT: tile.topk %{{.*}} from 0 of 256 into %{{.*}}, %{{.*}} using %{{.*}} [4, 256, 8] lengths %{{.*}} after %{{.*}}, %{{.*}} {ascending, at_least = 8} :
+  tile.topk %x from 0 of 256 into %v, %i using %t [4, 256, 8] lengths %l after %v, %i {ascending, at_least = 8}
   // CHECK-NEXT: tile.one_hot %{{.*}} from %k into %{{.*}} [%m, 64, 8] : !tile.buf<4x8xi32, ub>, !tile.buf<4x64xi1, ub>
   tile.one_hot %i from %k into %h [%m, 64, 8]
 }

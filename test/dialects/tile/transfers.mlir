@@ -29,6 +29,10 @@ npu.kernel @store (%i) (%x: memref<?x512xf32, "gm">, %y: memref<?x512xbf16, "gm"
   tile.store %u [%m, 256] into %x[%i, 0]
   // CHECK-NEXT: tile.store %c [16, 256] into %y[%i, 256] : !tile.buf<16x256xf32, l0c>, memref<?x512xbf16, "gm">
   tile.store %c [16, 256] into %y[%i, 256]
+  // CHECK-NEXT: %fb = tile.alloc : !tile.buf<1x256xf32, fb>
+  %fb = tile.alloc : !tile.buf<1x256xf32, fb>
+  // CHECK-NEXT: tile.store %c [16, 256] scale %fb into %y[%i, 256] {relu} : !tile.buf<16x256xf32, l0c>, !tile.buf<1x256xf32, fb>, memref<?x512xbf16, "gm">
+  tile.store %c [16, 256] scale %fb into %y[%i, 256] {relu}
   // CHECK-NEXT: tile.store %u [16, 256] into %x[%i, 0] {dims = [1, 0], combine = "add"} :
   tile.store %u [16, 256] into %x[%i, 0] {combine = "add", dims = [1, 0]}
 }

@@ -48,10 +48,21 @@ npu.kernel @load (%i) (%x: memref<?x512xf32, "gm">, %h: memref<16x512xbf16, "gm"
 npu.kernel @store (%i) (%x: memref<?x512xf32, "gm">, %y: memref<16x512xbf16, "gm">) on mixed {
   %u = tile.alloc : !tile.buf<16x256xf32, ub>
   %l = tile.alloc : !tile.buf<16x256xf32, l1>
+  %c = tile.alloc : !tile.buf<16x256xf32, l0c>
   // CHECK: :[[# @LINE + 1]]:3: error[PTO170]: tile.store: the source must be in ub or l0c, but is in l1
   tile.store %l [16, 256] into %x[%i, 0]
   // CHECK: tile.store: stores f32 to memory of bf16
   tile.store %u [16, 256] into %y[%i, 0]
+  // CHECK: tile.store: scale and relu are for stores from l0c
+  tile.store %u [16, 256] into %x[%i, 0] {relu}
+  // CHECK: tile.store: the scale must be in fb, but is in ub
+  tile.store %c [16, 256] scale %u into %x[%i, 0]
+  %few = tile.alloc : !tile.buf<1x128xf32, fb>
+  %half = tile.alloc : !tile.buf<1x256xf16, fb>
+  // CHECK: tile.store: the number of columns is 256, not 0 to 128
+  tile.store %c [16, 256] scale %few into %x[%i, 0]
+  // CHECK: tile.store: scales are a row of f32, not
+  tile.store %c [16, 256] scale %half into %x[%i, 0]
   // CHECK: tile.store: no combine "mean": it is one of add, max, min
   tile.store %u [16, 256] into %x[%i, 0] {combine = "mean"}
   // CHECK: tile.store: the end in dimension 1 is 768, not 0 to 512

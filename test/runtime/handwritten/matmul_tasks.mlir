@@ -28,8 +28,8 @@ func.func @matmul(%a: tensor<?x?xf16>, %b: tensor<?x?xf16>)
     %acc = scf.for %k = %zero to %depth step %step iter_args(%sum = %start)
         -> (tensor<?x?xf32, #npu.max<64, 64>>) {
       %kk = pypto.index min(128, %depth - %k)
-      %at = pypto.view %a[%row +: %m, %k +: %kk] {max = [64, 128]}
-      %bt = pypto.view %b[%k +: %kk, %column +: %n] {max = [128, 64]}
+      %at = pypto.view %a[%row +: %m, %k +: %kk] : tensor<?x?xf16, #npu.max<64, 128>>
+      %bt = pypto.view %b[%k +: %kk, %column +: %n] : tensor<?x?xf16, #npu.max<128, 64>>
       %next = pypto.mma %sum, %at, %bt
       scf.yield %next : tensor<?x?xf32, #npu.max<64, 64>>
     }

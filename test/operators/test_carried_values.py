@@ -1,0 +1,191 @@
+"""Values that loops and branches carry: right at each level, and without copies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import pyptoc
+
+Array = NDArray[Any]
+
+X = np.arange(24, dtype=np.float32).reshape(6, 4)
+PLACES = np.array([0, 1, 2, 3, 1, 0])
+
+
+@dataclass(frozen=True)
+class Case:
+    """A body that makes %r from %x, %n, %s and %l; its meaning and its copies."""
+
+    body: str
+    meaning: Callable[[int], Array]
+    """Of n."""
+    copies: int = 0
+
+
+def repeated(start: Array, count: int, step: Callable[[Array], Array]) -> Array:
+    for _ in range(count):
+        start = step(start)
+    return start
+
+
+def prefix_sums(n: int) -> Array:
+    y = X.copy()
+    for row in range(1, n):
+        y[row] += y[row - 1]
+    return y
+
+
+def marked_rows(n: int) -> Array:
+    y = X.copy()
+    y[:n][PLACES[:n] > 0] *= 2
+    return y
+
+
+def gathered(n: int) -> Array:
+    y = X.copy()
+    for i in range(n):
+        y[i] = X[2 * i % 6]
+    return y
+
+
+CONSTANTS = """
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c3 = arith.constant 3 : index
+"""
+
+CASES = {
+    "whole": Case(
+        """
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%a = %x) -> (tensor<6x4xf32>) {
+    %y = pypto.add %a, 1.0
+    scf.yield %y : tensor<6x4xf32>
+  }""",
+        lambda n: X + n,
+    ),
+    "nested": Case(
+        """
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%a = %x) -> (tensor<6x4xf32>) {
+    %q = scf.for %j = %c0 to %c3 step %c1 iter_args(%e = %a) -> (tensor<6x4xf32>) {
+      %y = pypto.add %e, 1.0
+      scf.yield %y : tensor<6x4xf32>
+    }
+    %z = pypto.mul %q, 2.0
+    scf.yield %z : tensor<6x4xf32>
+  }""",
+        lambda n: repeated(X, n, lambda a: (a + 3) * 2),
+    ),
+    "in_place": Case(
+        """
+  %y = pypto.add %x, 0.0
+  %r = pypto.for (%i = 1 to %n) iter(%a = %y) {
+    %k = pypto.index %i - 1
+    %v = pypto.view %a[%i +: 1, :]
+    %p = pypto.view %a[%k +: 1, :]
+    %u = pypto.add %v, %p
+    %z = pypto.assemble %u into %a[%i, 0]
+    pypto.yield %z
+  }""",
+        prefix_sums,
+    ),
+    "branch": Case(
+        """
+  %y = pypto.add %x, 0.0
+  %r = pypto.for (%i = 0 to %n) iter(%a = %y) {
+    %w = pypto.read %l[%i]
+    %k = pypto.index %w > 0
+    %q = scf.if %k -> (tensor<6x4xf32>) {
+      %v = pypto.view %a[%i +: 1, :]
+      %z = pypto.mul %v, 2.0
+      %o = pypto.assemble %z into %a[%i, 0]
+      scf.yield %o : tensor<6x4xf32>
+    } else {
+      scf.yield %a : tensor<6x4xf32>
+    }
+    pypto.yield %q
+  }""",
+        marked_rows,
+    ),
+    "swapped": Case(
+        """
+  %w = pypto.mul %x, 3.0
+  %r, %o = pypto.for (%i = 0 to %n) iter(%a = %x, %e = %w) {
+    %z = pypto.add %a, 1.0
+    pypto.yield %e, %z
+  }""",
+        lambda n: X * (1, 3)[n % 2] + n // 2,
+    ),
+    "scalars": Case(
+        """
+  %y = pypto.add %x, 0.0
+  %q, %z, %g = pypto.for (%i = 0 to %n) iter(%a = %y, %o = %c0, %f = %s) {
+    %v = pypto.view %x[%o +: 1, :]
+    %b = pypto.assemble %v into %a[%i, 0]
+    %p = pypto.index (%o + 2) mod 6
+    %h = pypto.scalar %f * 2.0 : f32
+    pypto.yield %b, %p, %h
+  }
+  %r = pypto.mul %q, %g""",
+        lambda n: gathered(n) * np.float32(2.0) ** n,
+    ),
+    "read_from_tensors": Case(
+        """
+  %m = pypto.read %l[2]
+  %t = pypto.cast %x to i32
+  %k = pypto.read %t[0, 3]
+  %f = pypto.read %x[0, 1]
+  %v = pypto.view %x[%m +: %k, :]
+  %some = pypto.index %m == 2
+  %to = scf.if %some -> (index) {
+    scf.yield %c1 : index
+  } else {
+    scf.yield %c0 : index
+  }
+  %y = pypto.add %x, 0.0
+  %r = pypto.for (%i = 0 to %m) iter(%a = %y) {
+    %w = pypto.add %v, %f
+    %b = pypto.assemble %w into %a[%to, 0]
+    pypto.yield %b
+  }""",
+        lambda n: np.concatenate([X[:1], X[2:5] + 1, X[4:]]),
+    ),
+    "argument": Case(
+        """
+  %v = pypto.view %x[0 +: 1, :]
+  %w = pypto.neg %v
+  %r = pypto.for (%i = 0 to %n) iter(%a = %x) {
+    %b = pypto.assemble %w into %a[%i, 0]
+    pypto.yield %b
+  }""",
+        lambda n: np.concatenate([np.repeat(-X[:1], n, 0), X[n:]]),
+        copies=1,
+    ),
+}
+
+
+def text_of(case: Case) -> str:
+    return f"""
+func.func @f(%x: tensor<6x4xf32>, %n: index, %l: tensor<6xi64>, %s: f32)
+    -> tensor<6x4xf32> {{{CONSTANTS}{case.body}
+  func.return %r : tensor<6x4xf32>
+}}
+"""
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_carried(name: str) -> None:
+    case = CASES[name]
+    text = text_of(case)
+    for pipeline in ("", None):
+        program = pyptoc.compile(text, pipeline=pipeline)
+        for n in (0, 1, 2, 5):
+            found = program.run(x=X, n=n, l=PLACES, s=np.float32(1))["result0"]
+            assert np.array_equal(found, case.meaning(n)), (pipeline, n)
+    parted = pyptoc.compile(text, pipeline="inline,desugar,decompose,partition")
+    assert parted.text.count("pypto.clone") == case.copies
