@@ -53,6 +53,13 @@ from pyptoc.dialects.memory import AllocatesResult
 from pyptoc.dialects.tile_flags import BarrierOp, SetFlagOp, WaitFlagOp
 from pyptoc.dialects.tile_indexing import GatherOp, OneHotOp, ScatterOp, TopkOp
 from pyptoc.dialects.tile_matmul import MatmulMxOp, MatmulOp
+from pyptoc.dialects.tile_mixed import (
+    MIXED_OPS,
+    ChannelOp,
+    ChannelType,
+    PopOp,
+    SplitAttr,
+)
 from pyptoc.dialects.tile_transfer import LoadOp, MoveOp, StoreOp
 from pyptoc.dialects.tile_types import (
     PIPES,
@@ -227,12 +234,14 @@ class SlotOp(IRDLOperation):
             )
 
 
-def allocation_of(buffer: SSAValue) -> AllocOp:
-    """The allocation that `buffer` is, or is a slot of."""
+def allocation_of(buffer: SSAValue) -> AllocOp | ChannelOp:
+    """The allocation that `buffer` is or is a slot of, or the channel it is from."""
     owner = buffer.owner
     if isinstance(owner, SlotOp):
         owner = owner.source.owner
-    assert isinstance(owner, AllocOp)
+    elif isinstance(owner, PopOp):
+        owner = owner.channel.owner
+    assert isinstance(owner, AllocOp | ChannelOp)
     return owner
 
 
@@ -253,9 +262,10 @@ Tile = Dialect(
         SetFlagOp,
         WaitFlagOp,
         BarrierOp,
+        *MIXED_OPS,
         *VECTOR_OPS.values(),
     ],
-    [BufType, SpaceAttr, PipeAttr],
+    [BufType, ChannelType, SpaceAttr, SplitAttr, PipeAttr],
 )
 
 __all__ = [

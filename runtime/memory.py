@@ -19,6 +19,7 @@ from xdsl.ir import Attribute
 
 from pyptoc.dialects.diagnostics import CompileError, Diagnostic
 from pyptoc.dialects.tile import AllocOp
+from pyptoc.dialects.tile_mixed import ChannelOp
 from pyptoc.dialects.tile_types import BufType, Space, bytes_of
 from pyptoc.runtime.machine import Machine
 from pyptoc.runtime.numerics import storage_dtype
@@ -74,7 +75,7 @@ class Buffers:
         for raw in self.storage.values():
             raw.fill(POISON)
 
-    def views(self, alloc: AllocOp) -> tuple[Array, ...]:
+    def views(self, alloc: AllocOp | ChannelOp) -> tuple[Array, ...]:
         """The array of each slot of an allocation."""
         kind = alloc.type
         scale = IMAGE_BYTES if kind.space in _IMAGES else 1
@@ -95,7 +96,7 @@ class Buffers:
             self.storage[key].fill(POISON)
         return self.storage[key]
 
-    def _capacity(self, alloc: AllocOp) -> int:
+    def _capacity(self, alloc: AllocOp | ChannelOp) -> int:
         space = self.machine.space(alloc.type.space.value)
         end = (alloc.address or 0) + alloc.total_bytes
         if end <= space.bytes:
@@ -129,7 +130,7 @@ def buffer_dtype(kind: BufType) -> np.dtype[Any]:
     return storage_dtype(kind.element_type)
 
 
-def may_overlap(one: AllocOp, other: AllocOp) -> bool:
+def may_overlap(one: AllocOp | ChannelOp, other: AllocOp | ChannelOp) -> bool:
     """Whether two allocations can share bytes."""
     if one is other:
         return True

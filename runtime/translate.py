@@ -35,19 +35,22 @@ from pyptoc.dialects.pypto.scalars import DimOp
 from pyptoc.dialects.tile import AllocOp, SlotOp
 from pyptoc.dialects.tile_flags import FlagOp, SetFlagOp
 from pyptoc.dialects.tile_indexing import ScatterOp
+from pyptoc.dialects.tile_mixed import HALVES
 from pyptoc.dialects.tile_transfer import StoreOp
 from pyptoc.dialects.tile_types import Instruction, buffer_type
 from pyptoc.runtime import (
     translate_cube,
     translate_indexing,
+    translate_mixed,
     translate_transfer,
     translate_vector,
 )
+from pyptoc.runtime.channels import run_sections
 from pyptoc.runtime.codegen import Translator, Value
 from pyptoc.runtime.failures import raise_out_of_bounds
 from pyptoc.runtime.matmul import Scratch
 from pyptoc.runtime.memory import Array, Buffers, Memory
-from pyptoc.runtime.pipes import Issued, Pipes
+from pyptoc.runtime.pipes import Flag, Issued, Pipes
 
 _LOCAL = re.compile(r"\bv\d+\b")
 """The name of an SSA value in the generated source (see `Translator.fresh`)."""
@@ -68,6 +71,18 @@ class Core:
 
     def __post_init__(self) -> None:
         self._work: dict[tuple[object, ...], Array] = {}
+        self.other = Buffers(self.buffers.machine)
+        """Those of the second vector core of a mixed kernel."""
+
+    @property
+    def all_buffers(self) -> tuple[Buffers, Buffers]:
+        """Of the cube and the first vector core, and of the second one."""
+        return self.buffers, self.other
+
+    def poison(self) -> None:
+        """Forget everything on chip, as between two kernels."""
+        for buffers in self.all_buffers:
+            buffers.poison()
 
     def work(self, number: int, shape: tuple[int, int], dtype: Any) -> Array:
         """A work array; the same for the same number, shape and type."""
@@ -90,6 +105,12 @@ class KernelTranslator(Translator):
         """Locals that hold a slice, by its text."""
         self.at_launch: list[Callable[[], None]] = []
         """What to do before each launch: forget what a launch checks as a whole."""
+        self.channels: list[str] = []
+        self.sections: list[str] = []
+        """Of a mixed kernel: the globals of its channels, the calls of its sections."""
+        self.half, self.cores = "", ("",)
+        """In a section: which vector core runs it (0: the cube core), and the names of
+        the cores that do."""
         self.handlers |= {
             "scf.for": self._loop,
             "tile.alloc": self._alloc,
@@ -102,6 +123,7 @@ class KernelTranslator(Translator):
             **translate_cube.handlers(self),
             **translate_vector.handlers(self),
             **translate_indexing.handlers(self),
+            **translate_mixed.handlers(self),
         }
         self.cube = translate_cube.Groups(self)
         self._write()
@@ -140,7 +162,7 @@ class KernelTranslator(Translator):
 
     def _write(self) -> None:
         kernel = self.kernel
-        self.scope |= {"S": self.core.scratch, "np": np, "Issued": Issued}
+        self.scope |= {"S": self.core.scratch, "np": np, "Issued": Issued, "Flag": Flag}
         self.line("def kernel(grid, memories, scalars):")
         with self.indented():
             for number, buffer in enumerate(kernel.buffer_args):
@@ -174,16 +196,26 @@ class KernelTranslator(Translator):
     def _task(self, block: Block) -> None:
         self.line("pass")
         if self.core.check or self.core.pipes is not None:
-            self.line(f"{self.bind(self.core.buffers.poison)}()")
-        if self.core.pipes is None:
-            self.block(block)
-            return
-        self.line("issued = []")
+            self.line(f"{self.bind(self.core.poison)}()")
+        if self.core.pipes is not None:
+            self.line("issued = []")
         self.block(block)
         self.op = None
-        self.line(f"{self.bind(self.core.pipes.run)}(issued)")
+        if self.core.pipes is not None:
+            free = " + ".join(f"{name}.initial()" for name in self.channels)
+            self.line(f"{self.bind(self.core.pipes.run)}(issued, {free or '()'})")
+        elif self.sections:
+            calls = ", ".join(self.sections)
+            self.line(f"{self.bind(run_sections)}(({calls},))")
+        for name in self.channels:
+            self.line(f"{name}.finish()")
 
     # Control flow.
+
+    def section_body(self, block: Block) -> None:
+        """The body of a section, whose groups are those of a loop body."""
+        for op in block.ops:
+            self.operation(op)
 
     def loop_body(self, op: Operation, block: Block) -> None:
         limits, boxes = dict(self.limits), dict(self.boxes)
@@ -204,10 +236,25 @@ class KernelTranslator(Translator):
         if not self.cube.belongs_to_group(op):
             super().operation(op)
 
+    @contextmanager
+    def in_section(self, half: str, cube: bool) -> Generator[None]:
+        """Lines in here are of one section; `half` is the text of its core's number."""
+        names = ("cube",) if cube else tuple(f"vector {n}" for n in range(HALVES))
+        before = self.half, self.cores, dict(self.limits), dict(self.boxes)
+        self.half, self.cores = half, names
+        yield
+        self.half, self.cores, self.limits, self.boxes = before
+
+    def _core(self) -> str:
+        """The text of the name of the core that runs this; empty if it is alone."""
+        if self.cores == ("",):
+            return ""
+        return f"{self.bind(self.cores)}[{self.half}]"
+
     # Instructions.
 
     @contextmanager
-    def instruction(self, op: Instruction) -> Generator[None]:
+    def instruction(self, op: Instruction, tokens: str = "") -> Generator[None]:
         """Lines in here are one instruction: run at once, or issued to its pipe."""
         if self.core.pipes is None:
             yield
@@ -220,10 +267,12 @@ class KernelTranslator(Translator):
         kept = ", ".join(f"{name}={name}" for name in sorted(set(found)))
         self.lines.insert(start, "    " * self.depth + f"def action({kept}):")
         self.line_ops.insert(start, op)
-        self._issue(op, "action")
+        self.issue(op, f"action, {tokens}" if tokens else "action")
 
-    def _issue(self, op: Instruction, details: str) -> None:
-        pipe, site = self.bind(op.pipe.value), self.bind(op)
+    def issue(self, op: Instruction, details: str) -> None:
+        """Append an entry to the queue of the instruction's pipe."""
+        pipe, site, core = self.bind(op.pipe.value), self.bind(op), self._core()
+        details += f", core={core}" if core else ""
         self.line(f"issued.append(Issued({pipe}, {site}, {details}))")
 
     def _flag(self, op: Operation) -> None:
@@ -236,25 +285,36 @@ class KernelTranslator(Translator):
             number += f" + {self.ref(flag.index)}"
         kind = "sets" if isinstance(flag, SetFlagOp) else "waits"
         pair = f"{self.bind(source.value)}, {self.bind(target.value)}"
-        self._issue(flag, f"{kind}=({pair}, {number})")
+        core = self._core() or "''"
+        self.issue(flag, f"{kind}=(Flag({pair}, {number}, {core}),)")
 
     def _barrier(self, op: Operation) -> None:
         if self.core.pipes is not None:
             # Barriers in a loop pass in order, so their numbers need not differ.
-            self._issue(cast(Instruction, op), "barrier=1")
+            self.issue(cast(Instruction, op), "barrier=1")
 
     # Buffers.
 
     def _alloc(self, op: Operation) -> None:
         alloc = cast(AllocOp, op)
-        views = self.core.buffers.views(alloc)
-        content = views[0] if alloc.slot_count == 1 else views
-        self.names[op.results[0]] = self.bind(content)
+        contents = [
+            views[0] if alloc.slot_count == 1 else views
+            for views in (core.views(alloc) for core in self._own_buffers())
+        ]
+        if len(contents) == 1:
+            self.names[op.results[0]] = self.bind(contents[0])
+        else:
+            name = self.define(op.results[0])
+            self.line(f"{name} = {self.bind(contents)}[{self.half}]")
+
+    def _own_buffers(self) -> Sequence[Buffers]:
+        """The memory of the cores that run this section."""
+        return self.core.all_buffers if len(self.cores) > 1 else (self.core.buffers,)
 
     def _slot(self, op: Operation) -> None:
         slot = cast(SlotOp, op)
         count = slot.alloc.slot_count
-        if isinstance(slot.slot, int):
+        if isinstance(slot.slot, int) and len(self.cores) == 1:
             view = self.core.buffers.views(slot.alloc)[slot.slot]
             self.names[op.results[0]] = self.bind(view)
             return

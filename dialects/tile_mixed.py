@@ -1,0 +1,535 @@
+"""Mixed kernels: a cube core and its two vector cores, and channels between them.
+
+A mixed kernel has one section for its cube core and one that both vector cores run,
+each on its half of a tile. Sections meet in channels: queues of a few slots that lie
+with whoever takes from them.
+
+    %s = tile.channel {slots = 2} : !tile.chan<128x128xf32, l0c -> ub, rows>
+    tile.section cube {
+      ...
+      tile.push %acc [%m, 128] into %s
+    }
+    tile.section vector (%half) {
+      %b = tile.pop %s : !tile.buf<64x128xf32, ub>
+      ...
+      tile.free %s
+    }
+
+A vector core has one half of the rows (or columns) of what goes through: of the rows
+0 to %m - 1 of a tile of 128 the first core has those below 64, the second one the rest,
+which may be none; both pop and free all the same. `push` waits for a free slot, `pop`
+for a full one; `free` gives back the one that was popped first. All three are in order
+with the pipe that moves or uses the data, so a channel needs no flags:
+
+    l0c -> ub   push on fix,  pop and free on v
+    ub -> l1    push on mte3, pop and free on mte1
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Self, cast
+
+from xdsl.dialects.builtin import IntegerAttr, i64
+from xdsl.dialects.utils import EnumAttribute
+from xdsl.ir import (
+    Attribute,
+    Block,
+    Operation,
+    ParametrizedAttribute,
+    Region,
+    SpacedOpaqueSyntaxAttribute,
+    SSAValue,
+    TypeAttribute,
+)
+from xdsl.irdl import (
+    IRDLOperation,
+    irdl_attr_definition,
+    irdl_op_definition,
+    operand_def,
+    opt_prop_def,
+    prop_def,
+    region_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+)
+from xdsl.parser import AttrParser, Parser
+from xdsl.printer import Printer
+from xdsl.traits import NoTerminator
+from xdsl.utils.exceptions import VerifyException
+from xdsl.utils.str_enum import StrEnum
+
+from pyptoc.dialects.assembly import (
+    INDEX,
+    INT_ARRAY,
+    Mixed,
+    int_attr,
+    join_mixed,
+    parse_mixed,
+    parse_options,
+    parse_types,
+    parse_value,
+    print_mixed,
+    print_options,
+    print_types,
+    split_mixed,
+)
+from pyptoc.dialects.memory import AllocatesResult
+from pyptoc.dialects.npu_attrs import UNITS, Unit, UnitKindAttr
+from pyptoc.dialects.tile_types import (
+    BufType,
+    Instruction,
+    Pipe,
+    Space,
+    buffer_type,
+    bytes_of,
+    check_extent,
+)
+
+HALVES = 2
+"""The vector cores of a cube core."""
+
+
+class Split(StrEnum):
+    """Along which dimension the two vector cores share a tile."""
+
+    ROWS = "rows"
+    COLUMNS = "columns"
+
+
+@irdl_attr_definition
+class SplitAttr(EnumAttribute[Split], SpacedOpaqueSyntaxAttribute):
+    name = "tile.split"
+
+
+SPLITS = {split: SplitAttr(split) for split in Split}
+
+_PIPES = {
+    (Space.L0C, Space.UB): (Pipe.FIX, Pipe.V),
+    (Space.UB, Space.L1): (Pipe.MTE3, Pipe.MTE1),
+}
+"""The ways of a channel to the pipes that push, and that pop and free."""
+
+
+@irdl_attr_definition
+class ChannelType(ParametrizedAttribute, TypeAttribute):
+    """`!tile.chan<128x64xf32, l0c -> ub, rows>`: a tile, its way, how it is shared."""
+
+    name = "tile.chan"
+
+    source: BufType
+    """What the cube core has, or the whole of what the vector cores have."""
+    target: BufType
+    split: SplitAttr
+
+    @classmethod
+    def of(
+        cls,
+        shape: tuple[int, int],
+        element_type: Attribute,
+        way: tuple[Space, Space],
+        split: Split = Split.ROWS,
+    ) -> Self:
+        source, target = (BufType(shape, element_type, space) for space in way)
+        return cls(source, target, SPLITS[split])
+
+    @property
+    def way(self) -> tuple[Space, Space]:
+        """From and to which memory."""
+        return self.source.space, self.target.space
+
+    @property
+    def to_vector(self) -> bool:
+        """Whether the cube core pushes and the vector cores pop."""
+        return self.target.space == Space.UB
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.target.shape
+
+    @property
+    def half_shape(self) -> tuple[int, int]:
+        """What one vector core has of a tile."""
+        rows, columns = self.shape
+        if self.split.data == Split.ROWS:
+            return -(-rows // HALVES), columns
+        return rows, -(-columns // HALVES)
+
+    @property
+    def popped(self) -> BufType:
+        """The type of a slot as who pops it sees it."""
+        shape = self.half_shape if self.to_vector else self.shape
+        return BufType(shape, self.target.element_type, self.target.space)
+
+    @property
+    def pushed(self) -> BufType:
+        """The type of what is pushed."""
+        shape = self.shape if self.to_vector else self.half_shape
+        return BufType(shape, self.source.element_type, self.source.space)
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> list[Attribute]:
+        with parser.in_angle_brackets():
+            start = parser.pos
+            dimensions, element_type = parser.parse_ranked_shape()
+            if len(dimensions) != 2:
+                parser.raise_error("a tile has rank 2", start, parser.pos)
+            parser.parse_punctuation(",")
+            source = parser.parse_str_enum(Space)
+            parser.parse_punctuation("->")
+            target = parser.parse_str_enum(Space)
+            parser.parse_punctuation(",")
+            split = parser.parse_str_enum(Split)
+        shape = (dimensions[0], dimensions[1])
+        ends = (BufType(shape, element_type, space) for space in (source, target))
+        return [*ends, SPLITS[split]]
+
+    def print_parameters(self, printer: Printer) -> None:
+        source, target = self.way
+        rows, columns = self.shape
+        with printer.in_angle_brackets():
+            printer.print_string(f"{rows}x{columns}x")
+            printer.print_attribute(self.target.element_type)
+            printer.print_string(f", {source} -> {target}, {self.split.data}")
+
+    def verify(self) -> None:
+        if self.way not in _PIPES:
+            ways = " or ".join(f"{a} -> {b}" for a, b in _PIPES)
+            source, target = self.way
+            raise VerifyException(f"a channel goes {ways}, not {source} -> {target}")
+
+
+def channel_type(value: SSAValue) -> ChannelType:
+    """The type of a value that is known to be a channel."""
+    return cast(ChannelType, value.type)
+
+
+_CHANNEL = ("addr", "slots")
+
+
+@irdl_op_definition
+class ChannelOp(IRDLOperation):
+    """A queue of `slots` tiles between the sections of a mixed kernel.
+
+    Its slots lie in the target's memory, from `addr` on: of each vector core its half.
+
+        %s = tile.channel {slots = 2} : !tile.chan<128x128xf32, l0c -> ub, rows>
+    """
+
+    name = "tile.channel"
+
+    addr = opt_prop_def(IntegerAttr.constr(i64))
+    slots = opt_prop_def(IntegerAttr.constr(i64))
+    channel = result_def(ChannelType)
+
+    traits = traits_def(AllocatesResult())
+
+    @classmethod
+    def make(
+        cls, type: ChannelType, slots: int = 2, address: int | None = None
+    ) -> Self:
+        properties: dict[str, Attribute] = {"slots": int_attr(slots)}
+        if address is not None:
+            properties["addr"] = int_attr(address)
+        return cls.create(result_types=[type], properties=properties)
+
+    @property
+    def type(self) -> BufType:
+        """The type of a slot where it lies."""
+        return channel_type(self.channel).popped
+
+    @property
+    def slot_count(self) -> int:
+        return 1 if self.slots is None else self.slots.value.data
+
+    @property
+    def address(self) -> int | None:
+        return None if self.addr is None else self.addr.value.data
+
+    @property
+    def total_bytes(self) -> int:
+        return self.slot_count * bytes_of(self.type)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        properties, attributes = parse_options(parser, _CHANNEL)
+        parser.parse_punctuation(":")
+        return cls.create(
+            result_types=[parser.parse_type()],
+            properties=properties,
+            attributes=attributes,
+        )
+
+    def print(self, printer: Printer) -> None:
+        written = {n: self.properties[n] for n in _CHANNEL if n in self.properties}
+        print_options(printer, {**written, **self.attributes})
+        printer.print_string(" : ")
+        printer.print_attribute(self.channel.type)
+
+    def verify_(self) -> None:
+        if self.slot_count < 1:
+            raise VerifyException(f"slots is {self.slot_count}, but must be at least 1")
+        if self.address is not None and self.address < 0:
+            raise VerifyException(f"addr is {self.address}, but must not be negative")
+
+
+@irdl_op_definition
+class SectionOp(IRDLOperation):
+    """What one kind of core does in a mixed kernel.
+
+    tile.section cube { ... }
+    tile.section vector (%half) { ... }        run by both, with %half = 0 and 1
+    """
+
+    name = "tile.section"
+
+    unit = prop_def(UnitKindAttr)
+    body = region_def("single_block")
+
+    traits = traits_def(NoTerminator())
+
+    @classmethod
+    def make(cls, unit: Unit | str, body: Region | None = None) -> Self:
+        unit = Unit(unit)
+        if body is None:
+            arguments = [INDEX] if unit == Unit.VECTOR else []
+            body = Region(Block(arg_types=arguments))
+        return cls.create(properties={"unit": UNITS[unit]}, regions=[body])
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        unit = parser.parse_str_enum(Unit)
+        arguments: list[Parser.Argument] = []
+        if unit == Unit.VECTOR:
+            with parser.in_parens():
+                half = parser.parse_argument(expect_type=False)
+                arguments.append(half.resolve(INDEX))
+        return cls.make(unit, parser.parse_region(arguments))
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(f" {self.unit.data} ")
+        if self.unit.data == Unit.VECTOR:
+            with printer.in_parens():
+                printer.print_ssa_value(self.body.block.args[0])
+            printer.print_string(" ")
+        printer.print_region(
+            self.body, print_entry_block_args=False, print_empty_block=False
+        )
+
+    def verify_(self) -> None:
+        unit = self.unit.data
+        if unit == Unit.MIXED:
+            raise VerifyException("a section is for the cube or the vector cores")
+        types = [argument.type for argument in self.body.block.args]
+        if types != ([INDEX] if unit == Unit.VECTOR else []):
+            raise VerifyException("a vector section has one argument, a cube none")
+        kernel = self.parent_op()
+        if kernel is None or kernel.properties.get("unit") != UNITS[Unit.MIXED]:
+            raise VerifyException("stands in no kernel on mixed")
+        for op in self.walk():
+            for value in op.operands:
+                if isinstance(value.type, BufType) and not self._holds(value):
+                    raise VerifyException(
+                        f"{op.name} uses a buffer from outside of the section"
+                    )
+
+    def _holds(self, value: SSAValue) -> bool:
+        owner = value.owner
+        return isinstance(owner, Operation) and self.is_ancestor(owner)
+
+
+def section_of(op: Operation) -> SectionOp | None:
+    """The section that `op` stands in."""
+    parent = op.parent_op()
+    while parent is not None and not isinstance(parent, SectionOp):
+        parent = parent.parent_op()
+    return parent
+
+
+class _ChannelUse(Instruction):
+    """An instruction on a channel, its first operand."""
+
+    def _verify_side(self, pushes: bool) -> None:
+        section = section_of(self)
+        if section is None:
+            raise VerifyException("stands in no section of a mixed kernel")
+        cube = section.unit.data == Unit.CUBE
+        if cube != (channel_type(self.operands[0]).to_vector == pushes):
+            verb = "push" if pushes else "pop or free"
+            raise VerifyException(
+                f"the {section.unit.data} section does not {verb} "
+                f"a channel {' -> '.join(channel_type(self.operands[0]).way)}"
+            )
+
+
+@irdl_op_definition
+class PushOp(_ChannelUse):
+    """Moves the top left corner of a buffer into the next slot, once it is free.
+
+    A vector core pushes the corner of its half.
+
+        tile.push %acc [%m, 128] into %s : !tile.buf<128x128xf32, l0c>, !tile.chan<..>
+    """
+
+    name = "tile.push"
+
+    channel = operand_def(ChannelType)
+    source = operand_def(BufType)
+    dynamic_extents = var_operand_def(INDEX)
+    static_extents = prop_def(INT_ARRAY)
+
+    @classmethod
+    def make(
+        cls, source: SSAValue, extents: Sequence[Mixed], channel: SSAValue
+    ) -> Self:
+        dynamic, static = split_mixed(extents)
+        return cls.create(
+            operands=[channel, source, *dynamic], properties={"static_extents": static}
+        )
+
+    @property
+    def extents(self) -> list[Mixed]:
+        """Rows and columns."""
+        return join_mixed(self.static_extents, self.dynamic_extents)
+
+    @property
+    def pipe(self) -> Pipe:
+        return _PIPES[channel_type(self.channel).way][0]
+
+    def reads(self) -> list[SSAValue]:
+        return [self.source]
+
+    def writes(self) -> list[SSAValue]:
+        return []
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        source = parse_value(parser)
+        extents = parse_mixed(parser)
+        parser.parse_keyword("into")
+        channel = parse_value(parser)
+        op = cls.make(source, extents, channel)
+        op.attributes = parser.parse_optional_attr_dict()
+        parse_types(parser, [source, channel])
+        return op
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_ssa_value(self.source)
+        printer.print_string(" ")
+        print_mixed(printer, self.extents)
+        printer.print_string(" into ")
+        printer.print_ssa_value(self.channel)
+        print_options(printer, self.attributes)
+        print_types(printer, [self.source, self.channel])
+
+    def verify_(self) -> None:
+        self._verify_side(pushes=True)
+        source, wanted = buffer_type(self.source), channel_type(self.channel).pushed
+        if (source.element_type, source.space) != (wanted.element_type, wanted.space):
+            raise VerifyException(f"pushes {source}, the channel takes {wanted}")
+        names = ("rows", "columns")
+        for name, extent, mine, other in zip(
+            names, self.extents, source.shape, wanted.shape, strict=True
+        ):
+            check_extent(f"the number of {name}", extent, min(mine, other))
+
+
+@irdl_op_definition
+class PopOp(_ChannelUse):
+    """The slot that was filled first, once there is one.
+
+    %b = tile.pop %s : !tile.chan<128x128xf32, l0c -> ub, rows>
+    """
+
+    name = "tile.pop"
+
+    channel = operand_def(ChannelType)
+    buffer = result_def(BufType)
+
+    @classmethod
+    def make(cls, channel: SSAValue) -> Self:
+        return cls.create(
+            operands=[channel], result_types=[channel_type(channel).popped]
+        )
+
+    @property
+    def pipe(self) -> Pipe:
+        return _PIPES[channel_type(self.channel).way][1]
+
+    def reads(self) -> list[SSAValue]:
+        return []
+
+    def writes(self) -> list[SSAValue]:
+        return [self.buffer]
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        channel = parse_value(parser)
+        if not isinstance(channel.type, ChannelType):
+            parser.raise_error(f"expected a channel, got {channel.type}")
+        op = cls.make(channel)
+        op.attributes = parser.parse_optional_attr_dict()
+        parse_types(parser, [channel])
+        return op
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_ssa_value(self.channel)
+        print_options(printer, self.attributes)
+        print_types(printer, [self.channel])
+
+    def verify_(self) -> None:
+        self._verify_side(pushes=False)
+        if self.buffer.type != channel_type(self.channel).popped:
+            raise VerifyException(
+                f"gives {channel_type(self.channel).popped}, not {self.buffer.type}"
+            )
+
+
+@irdl_op_definition
+class FreeOp(_ChannelUse):
+    """Gives back the slot that was popped first.
+
+    tile.free %s : !tile.chan<128x128xf32, l0c -> ub, rows>
+    """
+
+    name = "tile.free"
+
+    channel = operand_def(ChannelType)
+
+    @classmethod
+    def make(cls, channel: SSAValue) -> Self:
+        return cls.create(operands=[channel])
+
+    @property
+    def pipe(self) -> Pipe:
+        return _PIPES[channel_type(self.channel).way][1]
+
+    def reads(self) -> list[SSAValue]:
+        return []
+
+    def writes(self) -> list[SSAValue]:
+        return []
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        channel = parse_value(parser)
+        op = cls.make(channel)
+        op.attributes = parser.parse_optional_attr_dict()
+        parse_types(parser, [channel])
+        return op
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_ssa_value(self.channel)
+        print_options(printer, self.attributes)
+        print_types(printer, [self.channel])
+
+    def verify_(self) -> None:
+        self._verify_side(pushes=False)
+
+
+MIXED_OPS = (ChannelOp, SectionOp, PushOp, PopOp, FreeOp)
+"""The ops of mixed kernels."""

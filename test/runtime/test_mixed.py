@@ -1,0 +1,176 @@
+"""Mixed kernels on the executor: an attention written by hand, channels, faults."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from kernel_harness import run_kernel
+from numpy.typing import NDArray
+
+from pyptoc.dialects.context import make_context
+from pyptoc.dialects.diagnostics import RunError
+from pyptoc.dialects.parsing import parse_module
+from pyptoc.dialects.verify import verify_module
+from pyptoc.runtime.executor import Executable
+from pyptoc.runtime.machine import load_machine
+
+FOLDER = Path(__file__).parent / "handwritten"
+MACHINE = load_machine("ascend950")
+SIZES = [(1, 1, 1), (2, 128, 256), (1, 100, 300), (2, 65, 129), (1, 300, 700)]
+"""Heads, queries, keys."""
+ORDERS = range(6)
+
+
+def source(level: str) -> str:
+    return (FOLDER / f"attention_{level}.mlir").read_text()
+
+
+def build(text: str) -> Executable:
+    module = parse_module(text, "test.mlir", make_context())
+    verify_module(module)
+    return Executable(module, MACHINE)
+
+
+@cache
+def executable(level: str) -> Executable:
+    return build(source(level))
+
+
+def operands(heads: int, queries: int, keys: int) -> dict[str, Any]:
+    generator = np.random.default_rng(heads + queries + keys)
+    return {
+        name: generator.standard_normal((heads, size, 128)).astype(ml_dtypes.bfloat16)
+        for name, size in (("q", queries), ("k", keys), ("v", keys))
+    }
+
+
+def golden(q: NDArray[Any], k: NDArray[Any], v: NDArray[Any]) -> NDArray[Any]:
+    """softmax(q k^T / sqrt(128)) v in f64."""
+    q, k, v = (x.astype(np.float64) for x in (q, k, v))
+    scores = np.exp(q @ k.swapaxes(1, 2) / np.sqrt(128))
+    return scores / scores.sum(axis=-1, keepdims=True) @ v
+
+
+def is_right(results: dict[str, Any], inputs: dict[str, Any]) -> bool:
+    want = golden(**inputs)
+    got = results["out"].astype(np.float64)
+    return got.shape == want.shape and np.allclose(got, want, rtol=2**-7, atol=4e-3)
+
+
+@pytest.mark.parametrize("sizes", SIZES)
+@pytest.mark.parametrize("level", ["kernel", "program"])
+def test_attention(level: str, sizes: tuple[int, int, int]) -> None:
+    inputs = operands(*sizes)
+    assert is_right(executable(level).run(inputs), inputs)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_any_order_of_the_pipes(order: int) -> None:
+    inputs = operands(1, 100, 300)
+    assert is_right(executable("program").run(inputs, order=order), inputs)
+
+
+PAIRS = sorted(set(re.findall(r"set_flag \[(\w+ -> \w+),", source("program"))))
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+def test_each_flag_is_needed(pair: str) -> None:
+    """Without the flags of a pair of pipes some order is wrong, or stands still."""
+    text = re.sub(
+        rf"(?m)^ *tile\.(set|wait)_flag \[{pair}, .*\n", "", source("program")
+    )
+    program, inputs = build(text), operands(1, 100, 700)
+    assert is_right(program.run(inputs), inputs)
+
+    def is_wrong(order: int) -> bool:
+        try:
+            return not is_right(program.run(inputs, order=order), inputs)
+        except RunError:
+            return True
+
+    assert any(map(is_wrong, range(20)))
+
+
+COPY = """
+npu.kernel @k () (%y: memref<{m}x{n}xf32, "gm">) on mixed {{
+  %down = tile.channel {{slots = {slots}}} : !tile.chan<{m}x{n}xf32, ub -> l1, {split}>
+  %up = tile.channel {{slots = {slots}}} : !tile.chan<{m}x{n}xf32, l0c -> ub, {split}>
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %trips = arith.constant 5 : index
+  tile.section cube {{
+    %a = tile.alloc : !tile.buf<{m}x{n}xf32, l0a>
+    %eye = tile.alloc : !tile.buf<{n}x{n}xf32, l0b>
+    %c = tile.alloc : !tile.buf<{m}x{n}xf32, l0c>
+    %e = tile.alloc : !tile.buf<{n}x{n}xf32, l1>
+    scf.for %t = %zero to %trips step %one {{
+      %p = tile.pop %down
+      tile.move %p[0, 0] [{m}, {n}] into %a
+      tile.matmul %a, %eye into %c [{m}, {n}, 0]
+      tile.free %down
+      {push}
+    }}
+  }}
+  tile.section vector (%half) {{
+    %z = tile.alloc : !tile.buf<{hm}x{hn}xf32, ub>
+    tile.fill 1.0 into %z [{hm}, {hn}]
+    scf.for %t = %zero to %trips step %one {{
+      tile.push %z [{hm}, {hn}] into %down
+    }}
+    scf.for %t = %zero to %trips step %one {{
+      %b = tile.pop %up
+      {use}
+      {free}
+    }}
+  }}
+}}
+"""
+
+
+def exchange(split: str, slots: int = 5, **changed: str) -> NDArray[Any]:
+    """Five tiles of zeros from the cube core; each half is stored with its number."""
+    m, n = (6, 8) if split == "rows" else (4, 16)
+    hm, hn = (3, 8) if split == "rows" else (4, 8)
+    row, column = ("%at", "0") if split == "rows" else ("0", "%at")
+    use = f"""tile.add %b, 1.0 into %b [{hm}, {hn}]
+      %at = pypto.index {hm if split == "rows" else hn} * %half
+      tile.store %b [{hm}, {hn}] into %y[{row}, {column}] {{combine = "add"}}"""
+    lines = {
+        "push": f"tile.push %c [{m}, {n}] into %up",
+        "free": "tile.free %up",
+        "use": use,
+        **changed,
+    }
+    text = COPY.format(m=m, n=n, hm=hm, hn=hn, slots=slots, split=split, **lines)
+    out = np.zeros((m, n), np.float32)
+    run_kernel(text, (), [out])
+    return out
+
+
+@pytest.mark.parametrize("split", ["rows", "columns"])
+def test_halves(split: str) -> None:
+    assert (exchange(split) == 5).all()
+
+
+@pytest.mark.parametrize(
+    ("slots", "changed", "message"),
+    [
+        (1, {}, r"deadlock: a section waits for a free slot of %up"),
+        (5, {"push": ""}, r"deadlock: a section waits for a full slot of %up"),
+        (5, {"free": ""}, r"%up has 5 pushes, 5 and 5 pops, 0 and 0 frees"),
+        (
+            3,
+            {"free": "tile.free %up tile.free %up"},
+            r"%up is freed before it is popped",
+        ),
+    ],
+)
+def test_channel_faults(slots: int, changed: dict[str, str], message: str) -> None:
+    with pytest.raises(RunError, match=message):
+        exchange("rows", slots, **changed)
