@@ -35,11 +35,8 @@ from xdsl.ir import Operation
 
 from pyptoc.dialects.context import PyptocContext
 from pyptoc.dialects.pypto.composite import (
-    DequantizeOp,
     LayerNormOp,
     OnlineSoftmaxOp,
-    QuantizeOp,
-    QuantMxOp,
     RmsNormOp,
     RopeOp,
     SoftmaxOp,
@@ -56,6 +53,7 @@ from pyptoc.dialects.pypto.indexing import (
     TopkOp,
 )
 from pyptoc.dialects.pypto.matmul import EinsumOp, GroupedMatmulOp, MatmulOp
+from pyptoc.dialects.pypto.quantising import DequantizeOp, QuantizeOp, QuantMxOp
 from pyptoc.dialects.pypto.reduce import (
     AmaxOp,
     AminOp,

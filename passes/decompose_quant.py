@@ -32,8 +32,8 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, SSAValue
 
 from pyptoc.dialects.expr import Expr
-from pyptoc.dialects.pypto.composite import DequantizeOp, QuantizeOp, QuantMxOp
 from pyptoc.dialects.pypto.elementwise import GtOp
+from pyptoc.dialects.pypto.quantising import DequantizeOp, QuantizeOp, QuantMxOp
 from pyptoc.dialects.pypto.reduce import AmaxOp, AminOp, ReductionOp
 from pyptoc.dialects.pypto.shape import FullOp
 from pyptoc.passes.decompose_rows import product

@@ -22,6 +22,7 @@ from pyptoc.dialects.pypto.debug import DEBUG_OPS
 from pyptoc.dialects.pypto.elementwise import ELEMENTWISE_OPS
 from pyptoc.dialects.pypto.indexing import INDEXING_OPS
 from pyptoc.dialects.pypto.matmul import MATMUL_OPS
+from pyptoc.dialects.pypto.quantising import QUANTISING_OPS
 from pyptoc.dialects.pypto.reduce import REDUCE_OPS
 from pyptoc.dialects.pypto.scalar_expr import ScalarExprAttr
 from pyptoc.dialects.pypto.scalars import SCALAR_OPS
@@ -34,6 +35,7 @@ Pypto = Dialect(
         *REDUCE_OPS,
         *MATMUL_OPS,
         *COMPOSITE_OPS,
+        *QUANTISING_OPS,
         *INDEXING_OPS,
         *SHAPE_OPS,
         *SCALAR_OPS,

@@ -40,10 +40,18 @@ from pyptoc.dialects.pypto.brackets import (
     sizes_of,
 )
 from pyptoc.dialects.pypto.call import Call
-from pyptoc.dialects.pypto.infer import Tensor, show, static, tensor, ui8, unknown
+from pyptoc.dialects.pypto.infer import (
+    Tensor,
+    as_tensor,
+    show,
+    static,
+    tensor,
+    ui8,
+    unknown,
+)
 from pyptoc.dialects.pypto.infer_elementwise import Domain
+from pyptoc.dialects.pypto.properties import LiteralOrScalar
 from pyptoc.dialects.pypto.structure import Structure, Structured, pointwise
-from pyptoc.dialects.pypto.syntax import LiteralOrScalar
 from pyptoc.dialects.subscripts import DYNAMIC, Mixed, Sizes
 
 ScalarAttr = base(Float32Type) | base(IndexType) | base(IntegerType)
@@ -186,12 +194,11 @@ class FullOp(CreatingOp, Structured):
 
     @classmethod
     def _check_scalar(cls, call: Call) -> None:
-        type = call.type("scalar")
-        if isinstance(type, TensorType):
+        if (shaped := as_tensor(call.type("scalar"))) is not None:
             call.error(
                 "PTO110",
                 f"full takes a number or a scalar, {call.name_of('scalar')} is "
-                f"{show(type)}",
+                f"{show(shaped)}",
                 at="scalar",
                 help="pypto.expand repeats the elements of a tensor",
             )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from xdsl.dialects.builtin import (
@@ -23,6 +23,7 @@ from xdsl.utils.mlir_lexer import MLIRTokenKind
 
 from pyptoc.dialects.diagnostics import did_you_mean, error
 from pyptoc.dialects.literals import (
+    Number,
     format_float,
     format_literal,
     i64_array,
@@ -32,7 +33,14 @@ from pyptoc.dialects.literals import (
 )
 from pyptoc.dialects.parsing import LocParser
 from pyptoc.dialects.pypto.call import Call
-from pyptoc.dialects.pypto.syntax import Element, Fields, Names, operand_name, take
+from pyptoc.dialects.pypto.syntax import (
+    Element,
+    Fields,
+    Names,
+    op_group,
+    operand_name,
+    take,
+)
 
 if TYPE_CHECKING:
     from pyptoc.dialects.pypto.base import PyptoOp
@@ -255,3 +263,89 @@ class IntOrIndex(Int):
         value = SSAValue.get(given)
         call.operands[self.operand] = (value,)
         call.written.append((self.operand, value))
+
+
+class Literal(Element):
+    """A number kept in a property: `full 0.0[%m]`. `infer` gives it its type."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def properties(self) -> tuple[str, ...]:
+        return (self.name,)
+
+    def parse(self, call: Call, parser: LocParser) -> None:
+        number = parse_number(parser)
+        assert number.span is not None
+        call.spans[self.name] = number.span
+        call.written.append((self.name, number))
+
+    def print(self, op: PyptoOp, printer: Printer) -> None:
+        printer.print_string(f" {format_literal(op.properties[self.name])}")
+
+    def usage(self, names: Names) -> str:
+        return "<number>"
+
+    def accept(self, call: Call, args: deque[Any], fields: Fields) -> None:
+        value = take(self.name, args, fields)
+        if isinstance(value, int | float):
+            value = Number(value)
+        else:
+            call.properties[self.name] = value
+        call.written.append((self.name, value))
+
+    def recall(self, op: PyptoOp, call: Call) -> None:
+        call.written.append((self.name, op.properties[self.name]))
+
+
+class LiteralOrScalar(Literal):
+    """A number kept in the property `name`, or an SSA scalar: the operand `scalar`."""
+
+    def __init__(self, name: str, scalar: str) -> None:
+        super().__init__(name)
+        self.scalar = scalar
+
+    def fields(self) -> tuple[str, ...]:
+        return (self.scalar,)
+
+    def usage(self, names: Names) -> str:
+        return f"{super().usage(names)} | {operand_name(names, self.scalar)}"
+
+    def parse(self, call: Call, parser: LocParser) -> None:
+        if not parser.at(MLIRTokenKind.PERCENT_IDENT):
+            super().parse(call, parser)
+            return
+        value, call.spans[self.scalar] = parser.parse_value()
+        call.operands[self.scalar] = (value,)
+        call.written.append((self.scalar, value))
+
+    def print(self, op: PyptoOp, printer: Printer) -> None:
+        value = getattr(op, self.scalar)
+        if value is None:
+            super().print(op, printer)
+        else:
+            printer.print_string(" ")
+            printer.print_ssa_value(value)
+
+    def accept(self, call: Call, args: deque[Any], fields: Fields) -> None:
+        by_name = self.scalar in fields
+        given = fields.get(self.scalar) if by_name else (args[0] if args else None)
+        if not isinstance(given, SSAValue):
+            super().accept(call, args, fields)
+            return
+        value = SSAValue.get(take(self.scalar, args, fields))
+        call.operands[self.scalar] = (value,)
+        call.written.append((self.scalar, value))
+
+    def typed(self, operands: Mapping[str, tuple[SSAValue, ...]]) -> list[SSAValue]:
+        return list(operands.get(self.scalar, ()))
+
+    def recall(self, op: PyptoOp, call: Call) -> None:
+        has_scalar = bool(op_group(call, self.scalar))
+        if has_scalar == (self.name in op.properties):
+            both = f"{self.name} and {self.scalar}"
+            call.error("PTO142", f"{call.short_name} has one of {both}")
+        if has_scalar:
+            Element.recall(self, op, call)
+        else:
+            super().recall(op, call)

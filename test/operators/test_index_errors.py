@@ -208,6 +208,15 @@ def test_topk_of_too_few(level: str) -> None:
         assert found.location is not None
 
 
+@pytest.mark.parametrize("level", ["source", "tasks", *MACHINES])
+def test_argmax_of_no_elements(level: str) -> None:
+    for name, shape in (("argmax", (3, 0)), ("argmin", (0, 0))):
+        inputs = {"x": np.zeros(shape, np.float32)}
+        text = whole_program(f"%y = pypto.{name} %x axis -1", inputs, "tensor<?xi32>")
+        (found,) = failure_of(level, text, inputs)
+        assert (found.code, found.message) == ("PTO404", f"{name} of no elements")
+
+
 def test_topk_of_too_few_is_known_when_compiling() -> None:
     text = """func.func @f(%x: tensor<3x5xf32>) -> tensor<3x6xi32> {
   %v, %i = pypto.topk %x k 6 axis -1

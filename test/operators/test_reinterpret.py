@@ -281,6 +281,23 @@ def test_run_time_errors(inputs: dict[str, int], message: str) -> None:
         assert message in str(caught.value)
 
 
+def test_reinterpreting_a_part_of_an_element() -> None:
+    text = """
+    func.func @f(%x: tensor<?x?xi8>) -> tensor<?x?xf32> {
+      %a = pypto.reinterpret %x to f32
+      func.return %a : tensor<?x?xf32>
+    }
+    """
+    for pipeline in ("", None):
+        with pytest.raises(RunError) as caught:
+            compile(text, pipeline=pipeline).run(x=np.zeros((4, 7), np.int8))
+        (found,) = caught.value.diagnostics
+        assert found.code == "PTO402"
+        assert found.message == (
+            "reinterpret of %x: size of 7 elements of 1 B is no multiple of 4 B"
+        )
+
+
 def test_unwritten_bytes_are_unwritten_elements() -> None:
     text = """
     func.func @f(%x: tensor<2x6xi8>) -> tensor<2x4xi16> {
