@@ -43,7 +43,7 @@ A tensor has rank 0 to 5 and sizes from 0 on. Types of results are inferred; `: 
 the end of an operation is optional and checked. An element type is never converted but
 by `cast`. Every operation may also have `{tag = "..", tile = #..}`. In the lines of
 syntax `[ ]` means optional, but for subscripts and lists of sizes, and the settings in
-`{ }` are all optional.
+`{ }` are all optional. [The language](language.md) shows programs.
 """
 _LOWER = """\
 ## Lower levels

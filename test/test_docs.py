@@ -43,6 +43,16 @@ def test_links_exist(page: Path) -> None:
     assert [link for link in links if not (page.parent / link).exists()] == []
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_headings_exist(page: Path) -> None:
+    links = re.findall(r"\]\(([\w/.]*)#([\w-]+)\)", page.read_text())
+    for file, heading in links:
+        text = (page.parent / file).read_text() if file else page.read_text()
+        titles = re.findall(r"^#+ (.*)$", text, re.M)
+        names = [re.sub(r"[^\w -]", "", title).replace(" ", "-") for title in titles]
+        assert heading in map(str.lower, names), f"{file}#{heading}"
+
+
 def test_options_exist() -> None:
     text = call("--help")[1]
     for page in PAGES:

@@ -7,7 +7,14 @@ from building import ALL, F8, FLOATS, code_of, made, parse, tensor, value
 from xdsl.dialects.builtin import IntegerAttr, i64
 
 from pyptoc.dialects.diagnostics import CompileError
-from pyptoc.dialects.pypto import composite, indexing, infer, infer_shape, matmul
+from pyptoc.dialects.pypto import (
+    composite,
+    indexing,
+    infer,
+    infer_shape,
+    matmul,
+    quantising,
+)
 
 # -- matmul
 
@@ -233,7 +240,7 @@ def test_swiglu_halves(last):
 )
 def test_quantize(axis, group, scales):
     x = value("?x3x256xbf16")
-    types = made(composite.QuantizeOp, x, axis=axis, target=parse("i8"), group=group)
+    types = made(quantising.QuantizeOp, x, axis=axis, target=parse("i8"), group=group)
     assert types == (tensor("?x3x256x", "i8"), tensor(scales, "f32"))
 
 
@@ -242,7 +249,7 @@ def test_quantize(axis, group, scales):
 )
 def test_quant_mx_scales_are_what_scaled_mm_reads(axis, scales):
     x = value("?x96x64xbf16")
-    types = made(composite.QuantMxOp, x, axis, parse("f8E4M3FN"))
+    types = made(quantising.QuantMxOp, x, axis, parse("f8E4M3FN"))
     assert types == (tensor("?x96x64x", "f8E4M3FN"), tensor(scales, "f8E8M0FNU"))
 
 

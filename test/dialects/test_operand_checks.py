@@ -6,7 +6,14 @@ One legal use of each op is a row of the table; the tests replace one operand of
 import pytest
 from building import code_of, made, parse, tensor, value
 
-from pyptoc.dialects.pypto import composite, indexing, matmul, reduce, shape
+from pyptoc.dialects.pypto import (
+    composite,
+    indexing,
+    matmul,
+    quantising,
+    reduce,
+    shape,
+)
 from pyptoc.dialects.pypto.elementwise import BINARY_OPS, UNARY_OPS, CastOp, WhereOp
 
 F8 = "f8E4M3FN"
@@ -45,9 +52,9 @@ LEGAL = {
     composite.LayerNormOp: ([DATA, ROW, ROW], [1e-5]),
     composite.SwigluOp: ([DATA, DATA], []),
     composite.RopeOp: ([DATA, ROW, ROW], []),
-    composite.QuantizeOp: ([DATA], []),
-    composite.DequantizeOp: ([("4x8x", "i32"), ROW], [parse("f32")]),
-    composite.QuantMxOp: ([DATA], [-1, parse("f8E5M2")]),
+    quantising.QuantizeOp: ([DATA], []),
+    quantising.DequantizeOp: ([("4x8x", "i32"), ROW], [parse("f32")]),
+    quantising.QuantMxOp: ([DATA], [-1, parse("f8E5M2")]),
     indexing.TopkOp: ([DATA, ("4x", "i32")], []),
     indexing.GatherRowsOp: ([DATA, INDICES, INDICES], []),
     indexing.ScatterRowsOp: ([("?x8x", "f32"), DATA, INDICES], []),
@@ -62,7 +69,7 @@ LEGAL = {
 FIELDS = {
     # what is written between operands, and so given by name
     composite.MaskCausalOp: {"offset": value("index")},
-    composite.QuantizeOp: {"axis": -1, "target": parse("i8")},
+    quantising.QuantizeOp: {"axis": -1, "target": parse("i8")},
     indexing.TopkOp: {"k": 2, "axis": -1},
     indexing.GatherRowsOp: {"page": 128},
     matmul.EinsumOp: {"equation": "ij,jk->ik"},
@@ -87,7 +94,7 @@ ANY_RANK = {
     WhereOp: (0, 1, 2),
     CastOp: (0,),
     composite.RopeOp: (1, 2),
-    composite.DequantizeOp: (1,),
+    quantising.DequantizeOp: (1,),
     indexing.TopkOp: (1,),
     indexing.GatherRowsOp: (1,),
 }
@@ -144,8 +151,8 @@ AXES = [
     (reduce.SumOp, [DATA], {}),
     (reduce.CumsumOp, [DATA], {}),
     (composite.SoftmaxOp, [DATA], {}),
-    (composite.QuantizeOp, [DATA], {"target": parse("i8")}),
-    (composite.QuantMxOp, [DATA], {"target": parse("f8E5M2")}),
+    (quantising.QuantizeOp, [DATA], {"target": parse("i8")}),
+    (quantising.QuantMxOp, [DATA], {"target": parse("f8E5M2")}),
     (indexing.TopkOp, [DATA], {"k": 2}),
     (indexing.GatherOp, [DATA, ("4x2x", "i32")], {}),
     (indexing.IndexSelectOp, [DATA, INDICES], {}),
@@ -166,7 +173,7 @@ def test_what_else_only_make_can_get_wrong():
     assert code_of(CastOp, x, parse("bf16"), mode="nearest") == "PTO117"
     assert code_of(WhereOp, 1, x, x) == "PTO110"
     assert code_of(WhereOp, c, x, value("i32")) == "PTO112"
-    assert code_of(composite.DequantizeOp, value("4xi8"), x, parse("i8")) == "PTO117"
+    assert code_of(quantising.DequantizeOp, value("4xi8"), x, parse("i8")) == "PTO117"
     assert code_of(matmul.MmaOp, x, value("4x2xbf16"), value("3x8xbf16")) == "PTO120"
     assert code_of(composite.SwigluOp, value(tensor("", "f32"))) == "PTO135"
     truths = value(tensor("4x8x", "i1")), value("4xi32")
