@@ -260,7 +260,7 @@ def claim(loop: scf.ForOp, dest: BlockArgument, stores: Sequence[Stored]) -> Non
     for stored in stores:
         op = stored.op
         build = Builder.before(op)
-        extents = [build.index_or_int(size) for size in sizes_of(op.source)]
-        lead = [1] * (len(op.mixed_offsets) - len(extents))
+        # In terms of roots: asked of the source, it would have to be in memory.
+        extents = [build.index_or_int(size) for size in stored.sizes]
         index = loop.body.block.args[0]
-        build.emit(ClaimOp.make(claims, index, op.mixed_offsets, [*lead, *extents]))
+        build.emit(ClaimOp.make(claims, index, op.mixed_offsets, extents))

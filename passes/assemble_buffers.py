@@ -31,6 +31,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from pyptoc.dialects.context import PyptocContext
 from pyptoc.dialects.diagnostics import error
+from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.memory import gm_memref
 from pyptoc.dialects.npu import (
     AllocOp,
@@ -136,8 +137,14 @@ class MemoryForm:
             mixed = [build.index_or_int(roots.concrete(offset)) for offset in offsets]
             type_ = op.results[0].type
             new = scalars.ReadOp.make(window.base, mixed, result_type=type_)
-            new.location = op.location
-            replace_op(op, new)
+            self._replace_root(op, new)
+
+    def _replace_root(self, op: Operation, new: Operation) -> None:
+        """Replace an op whose result sizes may depend on."""
+        new.location = op.location
+        root = op.results[0]
+        replace_op(op, new)
+        self.shapes.bind(root, Expr.sym(new.results[0]))
 
     def _signature(self) -> None:
         type_ = self.function.function_type
@@ -178,8 +185,7 @@ class MemoryForm:
 
     def read(self, op: scalars.ReadOp) -> None:
         new = ReadOp.make(op.source, op.mixed_offsets, result_type=op.results[0].type)
-        new.location = op.location
-        replace_op(op, new)
+        self._replace_root(op, new)
 
     def print(self, op: debug.PrintOp) -> None:
         if not isinstance(op.source.type, MemRefType):

@@ -7,11 +7,12 @@ Sizes of what the indexing ops make, and how their dimensions belong together.
                                                alone, dimension 0 that of both
     pypto.index_add %s into %y at %i axis 1    %s plays the part of the result
 
-`Indexed` says this once for all of them; tiles, kernels and their accesses follow.
+`Indexed` reads this off the structure of an op; tiles, kernels and accesses follow.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -33,6 +34,7 @@ from pyptoc.dialects.pypto.indexing import (
     ScatterRowsOp,
     TopkOp,
 )
+from pyptoc.dialects.pypto.structure import WHOLE
 from pyptoc.passes.typed import tensor_type
 
 if TYPE_CHECKING:
@@ -46,9 +48,6 @@ SCATTERS = (IndexAddOp, IndexPutOp, ScatterOp, ScatterRowsOp)
 
 SELECTIONS = (TopkOp, ArgsortOp)
 """Ops that order the elements of rows."""
-
-INDEXING = (*GATHERS, *SCATTERS, *SELECTIONS, OneHotOp)
-"""Ops that make a group, and a task, of their own."""
 
 
 Scatter = IndexAddOp | IndexPutOp | ScatterOp | ScatterRowsOp
@@ -75,44 +74,31 @@ class Indexed:
 
 def indexed(op: Operation) -> Indexed:
     """How a gather or scatter (in the form that decompose leaves) goes about it."""
-    match op:
-        case GatherRowsOp():
-            rank, rows = _rank(op.indices), _rank(op.source) - 1
-            return Indexed(
-                op.source,
-                (0,),
-                (op.indices,),
-                (*[None] * rank, *range(1, rows + 1)),
-                (*range(rank), *[None] * rows),
-                op.table,
-                None if op.page is None else op.page.value.data,
-                None if op.pad is None else op.pad.value.data,
-            )
-        case GatherOp() | ScatterOp():
-            memory = op.dest if isinstance(op, ScatterOp) else op.source
-            rank = _rank(memory)
-            axis = op.axis.value.data % rank
-            dims = tuple(None if dim == axis else dim for dim in range(rank))
-            return Indexed(memory, (axis,), (op.indices,), dims, tuple(range(rank)))
-        case IndexSelectOp() | IndexAddOp():
-            axis = op.axis.value.data % _rank(op.source)
-            memory = op.dest if isinstance(op, IndexAddOp) else op.source
-            return _along(memory, axis, op.indices)
-        case ScatterRowsOp():
-            missing = None if op.skip is None else op.skip.value.data
-            return _along(op.dest, 0, op.indices, missing)
-        case IndexPutOp():
-            count, rank = len(op.indices), _rank(op.dest)
-            inner = range(count, rank)
-            return Indexed(
-                op.dest,
-                tuple(range(count)),
-                tuple(op.indices),
-                (None, *inner),
-                (0, *[None for _ in inner]),
-            )
-        case _:
-            raise TypeError(f"{op.name} is no gather and no scatter")
+    assert isinstance(op, GATHERS + SCATTERS)
+    structure = op.structure()
+    first, index, *_ = structure.reads
+    scatters = isinstance(op, SCATTERS)
+    memory = structure.writes[0] if scatters else first
+    chosen = tuple(dim for dim, axis in enumerate(memory.axes) if axis == WHOLE)
+    several = isinstance(op, IndexPutOp)
+    missing = getattr(op, "skip" if scatters else "pad", None)
+    page = getattr(op, "page", None)
+    return Indexed(
+        op.dest if scatters else op.source,
+        chosen,
+        tuple(op.indices) if several else (op.indices,),
+        _inverse(memory.axes, structure.rank),
+        _inverse(index.axes, structure.rank),
+        getattr(op, "table", None),
+        None if page is None else page.value.data,
+        None if missing is None else missing.value.data,
+    )
+
+
+def _inverse(axes: Sequence[int | None], rank: int) -> tuple[int | None, ...]:
+    """For each axis the dimension that lies along it."""
+    dims = {axis: dim for dim, axis in enumerate(axes)}
+    return tuple(dims.get(axis) for axis in range(rank))
 
 
 def per_of(access: Indexed) -> str:
@@ -125,31 +111,8 @@ def per_of(access: Indexed) -> str:
     return "box" if column is None else "column"
 
 
-def _along(
-    memory: SSAValue, axis: int, indices: SSAValue, missing: int | None = None
-) -> Indexed:
-    """A vector of indices along one axis."""
-    rank = _rank(memory)
-    dims = tuple(None if dim == axis else dim for dim in range(rank))
-    index = tuple(0 if dim == axis else None for dim in range(rank))
-    return Indexed(memory, (axis,), (indices,), dims, index, missing=missing)
-
-
 def _rank(value: SSAValue) -> int:
     return tensor_type(value).get_num_dims()
-
-
-def gathered(shapes: Shapes, op: GatherOp | GatherRowsOp | IndexSelectOp) -> Dims:
-    """The sizes of the result of a gather."""
-    access = indexed(op)
-    memory, index = shapes.dims(access.memory), shapes.dims(access.indices[0])
-    sizes: list[Expr] = []
-    for dim, own in zip(access.memory_dims, access.index_dims, strict=True):
-        given = [] if dim is None else [memory[dim]]
-        given += [] if own is None else [index[own]]
-        known = [size for size in given if size.is_const]
-        sizes.append((known or given)[0])
-    return tuple(sizes)
 
 
 def scattered(shapes: Shapes, op: Scatter) -> Dims:
@@ -182,7 +145,6 @@ def merged(shapes: Shapes, op: TileTopkOp) -> Dims:
 
 
 RULES = {
-    **dict.fromkeys(GATHERS, gathered),
     **dict.fromkeys(SCATTERS, scattered),
     **dict.fromkeys(SELECTIONS, selected),
     OneHotOp: hot,

@@ -12,12 +12,10 @@ from __future__ import annotations
 from typing import TypeVar
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from pyptoc.dialects.pypto.shape import ArangeOp, FullOp
 from pyptoc.dialects.pypto.structure import Kind, Monoid, Runs, Structure, Structured
-from pyptoc.passes.index_shapes import INDEXING, SELECTIONS, Selection
 from pyptoc.passes.shapes import Dims, Shapes
 from pyptoc.passes.typed import constant, tensor_type
 
@@ -40,20 +38,14 @@ def structure_of(op: Operation) -> Structure:
 
 def unit_of(op: Operation) -> str | None:
     """`cube`, `vector`, or `index` for indexing; None for what no task computes."""
-    if isinstance(op, INDEXING):
-        return None if isinstance(op, SELECTIONS) and not selects_last(op) else "index"
     if not isinstance(op, Structured):
         return None
     structure = op.structure()
     if structure.runs is Runs.VECTOR and not by_rows(structure):
         return None
+    if structure.runs is Runs.INDEX and Kind.FOLDED in structure.kinds[:-1]:
+        return None
     return structure.runs.value
-
-
-def selects_last(op: Selection) -> bool:
-    """Whether the elements of the last axis are put in order."""
-    rank = tensor_rank(op.source)
-    return op.axis.value.data % max(rank, 1) == rank - 1
 
 
 def by_rows(structure: Structure) -> bool:
@@ -85,16 +77,12 @@ def is_scan(op: Operation) -> bool:
 
 def iteration_dims(op: Operation, shapes: Shapes) -> Dims:
     """The sizes of the axes of an op."""
-    if isinstance(op, INDEXING):
-        return shapes.dims(op.results[0])
     assert isinstance(op, Structured)
     return shapes.space(op)
 
 
 def tensor_operands(op: Operation) -> list[SSAValue]:
     """The tensors an op reads boxes of (not an assemble's destination)."""
-    if isinstance(op, INDEXING):
-        return [v for v in op.operands if isinstance(v.type, TensorType)]
     return [access.value for access in structure_of(op).reads]
 
 

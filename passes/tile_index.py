@@ -37,6 +37,7 @@ from pyptoc.dialects.pypto import indexing
 from pyptoc.dialects.pypto.attrs import VecTileAttr
 from pyptoc.dialects.pypto.elementwise import OrOp
 from pyptoc.dialects.pypto.shape import AssembleOp
+from pyptoc.dialects.pypto.structure import Kind
 from pyptoc.dialects.subscripts import Mixed
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.groups import Group
@@ -51,7 +52,7 @@ from pyptoc.passes.index_shapes import (
 from pyptoc.passes.index_tiles import indices_at_once, tiled_value
 from pyptoc.passes.nests import Nest
 from pyptoc.passes.shapes import Shapes
-from pyptoc.passes.structured import element_type
+from pyptoc.passes.structured import element_type, structure_of
 from pyptoc.passes.task_builder import (
     ONE,
     ZERO,
@@ -94,12 +95,8 @@ class IndexTiler:
 
     def _looped_dims(self) -> set[int]:
         """The dimensions along which one task goes in a loop."""
-        op, last = self.op, len(self.dims) - 1
-        if isinstance(op, SELECTIONS):
-            return {last}
-        if not isinstance(op, SCATTERS):
-            return set()
-        return {dim for dim, own in enumerate(indexed(op).memory_dims) if own is None}
+        kinds = structure_of(self.op).kinds[: len(self.dims)]
+        return {dim for dim, kind in enumerate(kinds) if kind is not Kind.INDEPENDENT}
 
     def step(self, dim: int) -> int:
         """The size of a tile along a dimension."""

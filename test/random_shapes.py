@@ -100,7 +100,7 @@ def assemble(w: Writer) -> None:
         source = w.define(
             f"pypto.view %{value.name}[{text}]", value, dims=tuple(map(Dim, sizes))
         )
-    if value.element != "i1" and w.chance(0.6):
+    if value.element in (*FLOATS, *INTEGERS) and w.chance(0.6):
         source = w.define(f"pypto.maximum %{source.name}, %{source.name}", source)
     text = f"pypto.assemble %{source.name} into %{value.name}[{box()}]"
     grain, bound = combined("where", value, source)

@@ -31,13 +31,24 @@ from xdsl.traits import Pure
 
 from pyptoc.dialects.pypto import infer_indexing as inference
 from pyptoc.dialects.pypto.base import PyptoOp
+from pyptoc.dialects.pypto.brackets import shape_of
 from pyptoc.dialects.pypto.call import Call
 from pyptoc.dialects.pypto.properties import Int, Word
+from pyptoc.dialects.pypto.structure import (
+    Access,
+    Kind,
+    Runs,
+    Structure,
+    Structured,
+    gathering,
+    scattering,
+    selecting,
+)
 from pyptoc.dialects.pypto.syntax import Clause, Operands, Values
 
 
 @irdl_op_definition
-class TopkOp(PyptoOp):
+class TopkOp(PyptoOp, Structured):
     """The k greatest elements along an axis and their indices, in descending order.
 
     Equal elements come by lower index, NaN is the least. `lengths` says how much of
@@ -84,9 +95,14 @@ class TopkOp(PyptoOp):
             call.has("pad_index"),
         )
 
+    def structure(self) -> Structure:
+        """A point for each element; the axis is put in order."""
+        axis = self.axis.value.data
+        return selecting(self.source, axis, self.results, self.lengths)
+
 
 @irdl_op_definition
-class GatherRowsOp(PyptoOp):
+class GatherRowsOp(PyptoOp, Structured):
     """Rows of a tensor by number, or through a page table.
 
     The result has the shape of idx and then that of a row. Through a table of pages of
@@ -130,9 +146,15 @@ class GatherRowsOp(PyptoOp):
         source, indices = call.type("source"), call.type("indices")
         return [inference.gather_rows(call.site, source, indices, table)]
 
+    def structure(self) -> Structure:
+        """A point for each element of the rows."""
+        axes = range(len(shape_of(self.indices.type)))
+        rest = [] if self.table is None else [self.table]
+        return gathering(self.source, 0, self.indices, axes, self.result, rest)
+
 
 @irdl_op_definition
-class ScatterRowsOp(PyptoOp):
+class ScatterRowsOp(PyptoOp, Structured):
     """The destination with some of its rows replaced; the last of equal indices wins.
 
     `rows = [0, 1, 2]` flattens these leading dimensions of the destination to one row
@@ -170,9 +192,15 @@ class ScatterRowsOp(PyptoOp):
         source, dest, indices = map(call.type, ("source", "dest", "indices"))
         return [inference.scatter_rows(call.site, source, dest, indices, rows)]
 
+    def structure(self) -> Structure:
+        """A point for each element of the rows, in the order of the indices."""
+        axes = range(len(shape_of(self.indices.type)))
+        count = 1 if self.rows is None else len(self.rows)
+        return scattering(self.source, 0, [self.indices], axes, self.result, count)
+
 
 @irdl_op_definition
-class GatherOp(PyptoOp):
+class GatherOp(PyptoOp, Structured):
     """x[.., idx[.., j, ..], ..]: picks along an axis; x and idx have one rank.
 
     The result has the shape of idx, which has the sizes of x but along the axis. An
@@ -197,9 +225,15 @@ class GatherOp(PyptoOp):
         source, indices = map(call.type, ("source", "indices"))
         return [inference.gather(call.site, source, indices, call.int("axis"))]
 
+    def structure(self) -> Structure:
+        """A point for each element; an index for each of them."""
+        rank = len(shape_of(self.source.type))
+        axis = self.axis.value.data % rank
+        return gathering(self.source, axis, self.indices, range(rank), self.result)
+
 
 @irdl_op_definition
-class IndexSelectOp(PyptoOp):
+class IndexSelectOp(PyptoOp, Structured):
     """Whole slices of a tensor along an axis, by number.
 
     idx has rank 1 and may repeat. An index outside the axis is a run-time error
@@ -228,9 +262,14 @@ class IndexSelectOp(PyptoOp):
         source, indices = map(call.type, ("source", "indices"))
         return [inference.index_select(call.site, source, indices, call.int("axis"))]
 
+    def structure(self) -> Structure:
+        """A point for each element; an index for each slice."""
+        axis = self.axis.value.data % len(shape_of(self.source.type))
+        return gathering(self.source, axis, self.indices, [axis], self.result)
+
 
 @irdl_op_definition
-class IndexAddOp(PyptoOp):
+class IndexAddOp(PyptoOp, Structured):
     """The destination with slices added along an axis, in index order.
 
     Equal indices accumulate; f16 and bf16 accumulate in f32 and round once, integers
@@ -262,9 +301,14 @@ class IndexAddOp(PyptoOp):
         axis = call.int("axis")
         return [inference.index_add(call.site, source, dest, indices, axis)]
 
+    def structure(self) -> Structure:
+        """A point for each element, in the order of the indices."""
+        axis = self.axis.value.data % len(shape_of(self.source.type))
+        return scattering(self.source, axis, [self.indices], [axis], self.result)
+
 
 @irdl_op_definition
-class ScatterOp(PyptoOp):
+class ScatterOp(PyptoOp, Structured):
     """dst[.., idx[.., j, ..], ..] = src[.., j, ..]: puts elements along an axis.
 
     src and idx have one shape, which is the destination's but for the axis. The last of
@@ -299,9 +343,15 @@ class ScatterOp(PyptoOp):
         axis, adds = call.int("axis"), call.has("add")
         return [inference.scatter(call.site, source, dest, indices, axis, adds)]
 
+    def structure(self) -> Structure:
+        """A point for each element, in order along the axis."""
+        rank = len(shape_of(self.source.type))
+        axis = self.axis.value.data % rank
+        return scattering(self.source, axis, [self.indices], range(rank), self.result)
+
 
 @irdl_op_definition
-class IndexPutOp(PyptoOp):
+class IndexPutOp(PyptoOp, Structured):
     """dst[i0[n], i1[n], ..] = values[n]: an index for each leading dimension.
 
     A value is what the dimensions without indices hold: an element if all have them.
@@ -335,9 +385,14 @@ class IndexPutOp(PyptoOp):
         indices, adds = call.types("indices"), call.has("accumulate")
         return [inference.index_put(call.site, source, dest, indices, adds)]
 
+    def structure(self) -> Structure:
+        """A point for each element of the values, in the order of the indices."""
+        indices = list(self.indices)
+        return scattering(self.source, 0, indices, [0], self.result, len(indices))
+
 
 @irdl_op_definition
-class ArgsortOp(PyptoOp):
+class ArgsortOp(PyptoOp, Structured):
     """The i32 indices that sort an axis, ascending or `descending`; stable.
 
     NaN is the least element: first, or last with `descending`. Equal elements, as -0.0
@@ -360,6 +415,10 @@ class ArgsortOp(PyptoOp):
     @classmethod
     def infer(cls, call: Call) -> Sequence[Attribute]:
         return [inference.argsort(call.site, call.type("source"), call.int("axis"))]
+
+    def structure(self) -> Structure:
+        """A point for each element; the axis is put in order."""
+        return selecting(self.source, self.axis.value.data, self.results, None)
 
 
 MASK_PATTERNS: dict[str, tuple[int, int]] = {
@@ -404,7 +463,7 @@ class GatherMaskOp(PyptoOp):
 
 
 @irdl_op_definition
-class OneHotOp(PyptoOp):
+class OneHotOp(PyptoOp, Structured):
     """True in column c of a row where any index of the row is c; n columns.
 
     [.., m] gives [.., n]. An index that is no column sets nothing, which is how -1
@@ -425,6 +484,15 @@ class OneHotOp(PyptoOp):
     @classmethod
     def infer(cls, call: Call) -> Sequence[Attribute]:
         return [inference.one_hot(call.site, call.type("source"), call.int("size"))]
+
+    def structure(self) -> Structure:
+        """Axes (outer.., columns, indices): any of the indices of a row marks it."""
+        rank = len(shape_of(self.source.type))
+        outer = range(rank - 1)
+        kinds = (*[Kind.INDEPENDENT] * rank, Kind.FOLDED)
+        reads = (Access(self.source, (*outer, rank)),)
+        writes = (Access(self.result, tuple(range(rank))),)
+        return Structure(Runs.INDEX, kinds, reads, writes)
 
 
 INDEXING_OPS = (

@@ -172,6 +172,78 @@ def contraction(
     return Structure(Runs.CUBE, kinds, (*reads, *scales), writes, SUM)
 
 
+def gathering(
+    memory: SSAValue,
+    axis: int,
+    indices: SSAValue,
+    index_axes: Sequence[int],
+    result: SSAValue,
+    rest: Sequence[SSAValue] = (),
+) -> Structure:
+    """
+    A point for each element of the result, from anywhere along an axis of `memory`.
+
+    The dimensions of the result are those of `memory`, with those of `indices` (the
+    `index_axes`) in the place of `axis`. `rest`: tensors that may be read anywhere.
+    """
+    rank = len(shape_of(result.type))
+    wide = rank + 1 - len(shape_of(memory.type))
+    axes = [*range(axis), WHOLE, *range(axis + wide, rank)]
+    reads = [Access(memory, tuple(axes)), Access(indices, tuple(index_axes))]
+    reads += [Access(v, (WHOLE,) * len(shape_of(v.type))) for v in rest]
+    writes = (Access(result, tuple(range(rank))),)
+    kinds = (Kind.INDEPENDENT,) * rank
+    return Structure(Runs.INDEX, kinds, tuple(reads), writes)
+
+
+def scattering(
+    source: SSAValue,
+    axis: int,
+    indices: Sequence[SSAValue],
+    index_axes: Sequence[int],
+    result: SSAValue,
+    count: int = 1,
+) -> Structure:
+    """
+    A point for each element of `source`, to anywhere along axes of the result.
+
+    These are `count` dimensions of it from `axis` on, in the place of as many of
+    `source` as make up the difference. The last index counts, so the points along them
+    are in order.
+    """
+    rank = len(shape_of(source.type))
+    wide = rank + count - len(shape_of(result.type))
+    kinds = [Kind.INDEPENDENT] * rank
+    kinds[axis : axis + wide] = [Kind.ORDERED] * wide
+    axes = (*range(axis), *[WHOLE] * count, *range(axis + wide, rank))
+    reads = [Access(source, tuple(range(rank)))]
+    reads += [Access(value, tuple(index_axes)) for value in indices]
+    writes = (Access(result, axes),)
+    return Structure(Runs.INDEX, tuple(kinds), tuple(reads), writes)
+
+
+def selecting(
+    source: SSAValue, axis: int, results: Sequence[SSAValue], lengths: SSAValue | None
+) -> Structure:
+    """A point for each element of `source`; along an axis all of them are ordered."""
+    shape = shape_of(source.type)
+    rank = len(shape)
+    axis %= rank
+    kinds = [Kind.INDEPENDENT] * rank
+    kinds[axis] = Kind.FOLDED
+    reads = [Access(source, tuple(range(rank)))]
+    outer = tuple(dim for dim in range(rank) if dim != axis)
+    if lengths is not None:
+        space = [shape[dim] for dim in outer]
+        found = aligned(shape_of(lengths.type), space)
+        reads.append(
+            Access(lengths, tuple(None if a is None else outer[a] for a in found))
+        )
+    axes = tuple(WHOLE if dim == axis else dim for dim in range(rank))
+    writes = tuple(Access(result, axes) for result in results)
+    return Structure(Runs.INDEX, tuple(kinds), tuple(reads), writes)
+
+
 def aligned(shape: Sequence[int], space: Sequence[int]) -> tuple[int | None, ...]:
     """Right-aligned broadcast: the axes along which a tensor of `shape` lies."""
     lead = len(space) - len(shape)

@@ -51,6 +51,17 @@ def exchanged(first: str, second: str) -> tuple[str, Given]:
 
 
 PROGRAMS: dict[str, tuple[str, Given]] = {
+    "a reshape of a size that was read": (
+        body(
+            "%x: tensor<4x4xf32>, %n: tensor<2xi64>",
+            "tensor<?x2xf32>",
+            "  %m = pypto.read %n[1]\n  %v = pypto.view %x[0 +: %m, :]\n"
+            "  %e = pypto.neg %v\n  %q = pypto.reshape %e[-1, 2, 2]\n"
+            "  %w = pypto.view %q[:, 0, :]\n  %d = pypto.dim %w, 0\n"
+            '  pypto.assert %d ne 3, "three rows"\n  %r = pypto.mul %w, 2.0',
+        ),
+        {"x": given("f32", 4, 4), "n": np.array([4, 2], np.int64)},
+    ),
     "a forall whose output has no dimension": (
         body(
             "%x: tensor<7xf32>",

@@ -25,16 +25,16 @@ from random_stages import stages
 from random_writer import Program
 
 EXAMPLES = {
-    "chains": 60,
-    "mixtures": 40,
-    "loops": 50,
-    "updates": 50,
-    "nothing": 25,
-    "matmul": 50,
-    "rows": 50,
-    "casts": 40,
-    "grouped": 25,
-    "scaled": 20,
+    "chains": 30,
+    "mixtures": 20,
+    "loops": 20,
+    "updates": 20,
+    "nothing": 15,
+    "matmul": 30,
+    "rows": 20,
+    "casts": 20,
+    "grouped": 15,
+    "scaled": 15,
     "operators": 25,
 }
 """How many of each family an ordinary run draws."""
