@@ -50,16 +50,11 @@ from pyptoc.dialects.assembly import (
     print_types,
 )
 from pyptoc.dialects.memory import AllocatesResult
+from pyptoc.dialects.tile_channel import ChannelOp, ChannelType, SplitAttr
 from pyptoc.dialects.tile_flags import BarrierOp, SetFlagOp, WaitFlagOp
 from pyptoc.dialects.tile_indexing import GatherOp, OneHotOp, ScatterOp, TopkOp
 from pyptoc.dialects.tile_matmul import MatmulMxOp, MatmulOp
-from pyptoc.dialects.tile_mixed import (
-    MIXED_OPS,
-    ChannelOp,
-    ChannelType,
-    PopOp,
-    SplitAttr,
-)
+from pyptoc.dialects.tile_mixed import MIXED_OPS, PopOp
 from pyptoc.dialects.tile_transfer import LoadOp, MoveOp, StoreOp
 from pyptoc.dialects.tile_types import (
     PIPES,

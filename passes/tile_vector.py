@@ -36,30 +36,26 @@ from dataclasses import dataclass, field
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import (
     AnyFloat,
-    IntegerAttr,
     TensorType,
-    UnitAttr,
     f32,
-    i64,
 )
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
 from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.npu_attrs import Unit
 from pyptoc.dialects.pypto.attrs import VecTileAttr
-from pyptoc.dialects.pypto.composite import MaskCausalOp
-from pyptoc.dialects.pypto.elementwise import BINARY_OPS, AddOp, CastOp
-from pyptoc.dialects.pypto.reduce import CumsumOp, SumOp
+from pyptoc.dialects.pypto.elementwise import BINARY_OPS, CastOp
+from pyptoc.dialects.pypto.reduce import CumsumOp
 from pyptoc.dialects.pypto.shape import (
     ArangeOp,
     AssembleOp,
-    ExpandOp,
     FullOp,
 )
 from pyptoc.dialects.pypto.structure import SUM
 from pyptoc.passes.builder import Builder
-from pyptoc.passes.groups import GROUP, UNIT, Domain, Group, domain_of
+from pyptoc.passes.groups import Domain, Group, domain_of
 from pyptoc.passes.nests import Nest
+from pyptoc.passes.repeat import REPEATS, last_axis, numbers, repeat
 from pyptoc.passes.shapes import Shapes
 from pyptoc.passes.structured import (
     LEAVES,
@@ -80,12 +76,9 @@ from pyptoc.passes.task_builder import (
     bounded_type,
     cut,
     empty_like,
-    offsets_at,
     open_tasks,
 )
 from pyptoc.passes.tile_settings import TILE
-
-LAST = IntegerAttr(-1, i64)
 
 Tiles = dict[SSAValue, SSAValue]
 """A value of the group (or outside of it) to its tile."""
@@ -352,28 +345,18 @@ class Scope:
                     tile.op.location = op.location
                 return tile
             case ArangeOp():
-                return self._arange(type_, extents[-1].lo)
+                return numbers(self, type_, extents[-1].lo)
             case _:
                 return self.body.tile(value, extents)
-
-    def _arange(self, type_: TensorType[Attribute], start: Expr) -> SSAValue:
-        """The numbers from `start` on, along the last dimension; i32 by now."""
-        sizes, build = self._sizes(type_), self.body.build
-        tile = build.value(ArangeOp.make(sizes, result_type=type_))
-        if start == ZERO:
-            return tile
-        first = self.body.index(start)
-        literal = first if isinstance(first, SSAValue) else build.constant(first)
-        return build.value(AddOp.make(tile, literal))
 
     def full(
         self, value: Attribute | SSAValue, type_: TensorType[Attribute]
     ) -> SSAValue:
         """A tile of one value."""
-        sizes = self._sizes(type_)
+        sizes = self.sizes(type_)
         return self.body.build.value(FullOp.make(value, sizes, result_type=type_))
 
-    def _sizes(self, type_: TensorType[Attribute]) -> list[int | SSAValue]:
+    def sizes(self, type_: TensorType[Attribute]) -> list[int | SSAValue]:
         shape = type_.get_shape()
         sizes = [self.task.rows.size, self.columns.size][-len(shape) :] if shape else []
         return [
@@ -383,37 +366,7 @@ class Scope:
 
     def emit(self, op: Operation) -> None:
         """Repeat `op` on tiles; store what leaves the group."""
-        if isinstance(op, AssembleOp):
-            self._store_assembled(op)
-            return
-        if isinstance(op, LEAVES):
-            self.define(op.results[0], self.tile_of(op.results[0]))
-            return
-        if isinstance(op, ExpandOp):
-            self._expand(op)
-            return
-        if isinstance(op, CumsumOp) and op in self.sums:
-            self._scan(op, self.sums[op])
-            return
-        operands = [
-            self.tile_of(v) if isinstance(v.type, TensorType) else v
-            for v in op.operands
-        ]
-        properties = last_axis(op)
-        if isinstance(op, MaskCausalOp):
-            operands[1:] = [self._mask_offset(op)]
-            properties.pop("static_offset", None)
-        copy = type(op).create(
-            operands=operands,
-            result_types=[self._tile_type(result) for result in op.results],
-            properties=properties,
-            attributes=without_marks(op),
-        )
-        self.body.build.emit(copy)
-        copy.location = op.location
-        for old, new in zip(op.results, copy.results, strict=True):
-            new.name_hint = old.name_hint
-            self.define(old, new)
+        REPEATS.get(type(op), repeat)(self, op)
 
     def nothing(self, op: CumsumOp) -> SSAValue:
         """The sum before the first column tile of a row."""
@@ -421,44 +374,12 @@ class Scope:
         type_ = bounded_type(self.extents(op.result)[-2:], element)
         return self.full(identity(SUM, element), type_)
 
-    def _scan(self, op: CumsumOp, before: SSAValue) -> None:
-        """Running sums in one column tile of a row, on top of the sum `before`."""
-        tile, build = self.tile_of(op.source), self.body.build
-        sums, whole = (
-            build.value(
-                kind.create(operands=[tile], result_types=[type_], properties=flags)
-            )
-            for kind, type_, flags in (
-                (CumsumOp, tile.type, last_axis(op)),
-                (SumOp, before.type, {"axis": LAST, "keepdim": UnitAttr()}),
-            )
-        )
-        self.define(op.result, build.value(AddOp.make(sums, before)))
-        self.sums[op] = build.value(AddOp.make(before, whole))
-
     def close(self, *carried: SSAValue) -> None:
         """End the trip of a column loop; the sums of scans go on to the next."""
         self.body.build.yield_(*carried, *self.sums.values())
 
-    def _mask_offset(self, op: MaskCausalOp) -> SSAValue:
-        """The offset of the diagonal as this tile sees it."""
-        rows, columns = self.extents(op.source)[-2:]
-        offset = self.task.shapes.mixed(op.mixed_offset) + rows.lo - columns.lo
-        value = self.body.index(offset)
-        return value if isinstance(value, SSAValue) else self.body.build.constant(value)
-
-    def _expand(self, op: ExpandOp) -> None:
-        """Repeat the dimensions of size 1 as far as the tile goes."""
-        type_ = self._tile_type(op.results[0])
-        source = self.task.shapes.dims(op.source)
-        sizes = self._sizes(type_)
-        for back in range(1, min(len(sizes), len(source)) + 1):
-            if not is_one(source, -back):
-                sizes[-back] = -1
-        tile = ExpandOp.make(self.tile_of(op.source), sizes, result_type=type_)
-        self.define(op.results[0], self.body.build.value(tile))
-
-    def _tile_type(self, value: SSAValue) -> TensorType[Attribute]:
+    def tile_type(self, value: SSAValue) -> TensorType[Attribute]:
+        """The type of the tile of a value."""
         return bounded_type(self.extents(value)[-2:], element_type(value))
 
     def define(self, value: SSAValue, tile: SSAValue) -> None:
@@ -468,25 +389,3 @@ class Scope:
             if output is value:
                 offsets = [extent.lo for extent in self.extents(value)]
                 self.body.assemble(tile, out, offsets)
-
-    def _store_assembled(self, op: AssembleOp) -> None:
-        index = list(self.task.outputs).index(op.results[0])
-        base = tuple(self.task.shapes.mixed(offset) for offset in op.mixed_offsets)
-        offsets = offsets_at(self.extents(op.source), base)
-        self.body.assemble(
-            self.tile_of(op.source), self.task.frame.outs[index], offsets
-        )
-
-
-def without_marks(op: Operation) -> dict[str, Attribute]:
-    """The attributes of `op` that still say something inside a task."""
-    gone = (GROUP, UNIT, TILE, "tile")
-    return {key: value for key, value in op.attributes.items() if key not in gone}
-
-
-def last_axis(op: Operation) -> dict[str, Attribute]:
-    """The properties of `op`; an axis, which is the last one, counted from the end."""
-    properties = dict(op.properties)
-    if "axis" in properties:
-        properties["axis"] = LAST
-    return properties

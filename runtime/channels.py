@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from xdsl.ir import Operation
 
 from pyptoc.dialects.diagnostics import Diagnostic, Note, RunError
-from pyptoc.dialects.tile_mixed import HALVES, ChannelOp, Split, channel_type
+from pyptoc.dialects.tile_channel import HALVES, ChannelOp, Split, channel_type
 from pyptoc.runtime.memory import Buffers
 from pyptoc.runtime.pipes import SlotToken
 

@@ -19,7 +19,7 @@ from xdsl.ir import Attribute
 
 from pyptoc.dialects.diagnostics import CompileError, Diagnostic
 from pyptoc.dialects.tile import AllocOp
-from pyptoc.dialects.tile_mixed import ChannelOp
+from pyptoc.dialects.tile_channel import ChannelOp
 from pyptoc.dialects.tile_types import BufType, Space, bytes_of
 from pyptoc.runtime.machine import Machine
 from pyptoc.runtime.numerics import storage_dtype

@@ -33,9 +33,9 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 from pyptoc.dialects.npu_kernel import KernelOp
 from pyptoc.dialects.pypto.scalars import DimOp
 from pyptoc.dialects.tile import AllocOp, SlotOp
+from pyptoc.dialects.tile_channel import HALVES
 from pyptoc.dialects.tile_flags import FlagOp, SetFlagOp
 from pyptoc.dialects.tile_indexing import ScatterOp
-from pyptoc.dialects.tile_mixed import HALVES
 from pyptoc.dialects.tile_transfer import StoreOp
 from pyptoc.dialects.tile_types import Instruction, buffer_type
 from pyptoc.runtime import (

@@ -21,15 +21,8 @@ from typing import TYPE_CHECKING, cast
 from xdsl.ir import Operation
 
 from pyptoc.dialects.npu_attrs import Unit
-from pyptoc.dialects.tile_mixed import (
-    HALVES,
-    ChannelOp,
-    FreeOp,
-    PopOp,
-    PushOp,
-    SectionOp,
-    channel_type,
-)
+from pyptoc.dialects.tile_channel import HALVES, ChannelOp, channel_type
+from pyptoc.dialects.tile_mixed import FreeOp, PopOp, PushOp, SectionOp
 from pyptoc.runtime.channels import Channel, Waiting
 from pyptoc.runtime.codegen import Handler
 

@@ -1,0 +1,229 @@
+"""Channels: the type and the declaration of a queue of a mixed kernel.
+
+See `tile_mixed.py` for what goes through one.
+"""
+
+from __future__ import annotations
+
+from typing import Self, cast
+
+from xdsl.dialects.builtin import IntegerAttr, i64
+from xdsl.dialects.utils import EnumAttribute
+from xdsl.ir import (
+    Attribute,
+    ParametrizedAttribute,
+    SpacedOpaqueSyntaxAttribute,
+    SSAValue,
+    TypeAttribute,
+)
+from xdsl.irdl import (
+    IRDLOperation,
+    irdl_attr_definition,
+    irdl_op_definition,
+    opt_prop_def,
+    result_def,
+    traits_def,
+)
+from xdsl.parser import AttrParser, Parser
+from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
+from xdsl.utils.str_enum import StrEnum
+
+from pyptoc.dialects.assembly import (
+    int_attr,
+    parse_options,
+    print_options,
+)
+from pyptoc.dialects.memory import AllocatesResult
+from pyptoc.dialects.tile_types import (
+    BufType,
+    Pipe,
+    Space,
+    bytes_of,
+)
+
+HALVES = 2
+"""The vector cores of a cube core."""
+
+
+class Split(StrEnum):
+    """Along which dimension the two vector cores share a tile."""
+
+    ROWS = "rows"
+    COLUMNS = "columns"
+
+
+@irdl_attr_definition
+class SplitAttr(EnumAttribute[Split], SpacedOpaqueSyntaxAttribute):
+    name = "tile.split"
+
+
+SPLITS = {split: SplitAttr(split) for split in Split}
+
+PIPES_OF_WAY = {
+    (Space.L0C, Space.UB): (Pipe.FIX, Pipe.V),
+    (Space.UB, Space.L1): (Pipe.MTE3, Pipe.MTE1),
+}
+"""The ways of a channel to the pipes that push, and that pop and free."""
+
+
+@irdl_attr_definition
+class ChannelType(ParametrizedAttribute, TypeAttribute):
+    """`!tile.chan<128x64xf32, l0c -> ub, rows>`: a tile, its way, how it is shared."""
+
+    name = "tile.chan"
+
+    source: BufType
+    """What the cube core has, or the whole of what the vector cores have."""
+    target: BufType
+    split: SplitAttr
+
+    @classmethod
+    def of(
+        cls,
+        shape: tuple[int, int],
+        element_type: Attribute,
+        way: tuple[Space, Space],
+        split: Split = Split.ROWS,
+    ) -> Self:
+        source, target = (BufType(shape, element_type, space) for space in way)
+        return cls(source, target, SPLITS[split])
+
+    @property
+    def way(self) -> tuple[Space, Space]:
+        """From and to which memory."""
+        return self.source.space, self.target.space
+
+    @property
+    def to_vector(self) -> bool:
+        """Whether the cube core pushes and the vector cores pop."""
+        return self.target.space == Space.UB
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.target.shape
+
+    @property
+    def half_shape(self) -> tuple[int, int]:
+        """What one vector core has of a tile."""
+        rows, columns = self.shape
+        if self.split.data == Split.ROWS:
+            return -(-rows // HALVES), columns
+        return rows, -(-columns // HALVES)
+
+    @property
+    def popped(self) -> BufType:
+        """The type of a slot as who pops it sees it."""
+        shape = self.half_shape if self.to_vector else self.shape
+        return BufType(shape, self.target.element_type, self.target.space)
+
+    @property
+    def pushed(self) -> BufType:
+        """The type of what is pushed."""
+        shape = self.shape if self.to_vector else self.half_shape
+        return BufType(shape, self.source.element_type, self.source.space)
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> list[Attribute]:
+        with parser.in_angle_brackets():
+            start = parser.pos
+            dimensions, element_type = parser.parse_ranked_shape()
+            if len(dimensions) != 2:
+                parser.raise_error("a tile has rank 2", start, parser.pos)
+            parser.parse_punctuation(",")
+            source = parser.parse_str_enum(Space)
+            parser.parse_punctuation("->")
+            target = parser.parse_str_enum(Space)
+            parser.parse_punctuation(",")
+            split = parser.parse_str_enum(Split)
+        shape = (dimensions[0], dimensions[1])
+        ends = (BufType(shape, element_type, space) for space in (source, target))
+        return [*ends, SPLITS[split]]
+
+    def print_parameters(self, printer: Printer) -> None:
+        source, target = self.way
+        rows, columns = self.shape
+        with printer.in_angle_brackets():
+            printer.print_string(f"{rows}x{columns}x")
+            printer.print_attribute(self.target.element_type)
+            printer.print_string(f", {source} -> {target}, {self.split.data}")
+
+    def verify(self) -> None:
+        if self.way not in PIPES_OF_WAY:
+            ways = " or ".join(f"{a} -> {b}" for a, b in PIPES_OF_WAY)
+            source, target = self.way
+            raise VerifyException(f"a channel goes {ways}, not {source} -> {target}")
+
+
+def channel_type(value: SSAValue) -> ChannelType:
+    """The type of a value that is known to be a channel."""
+    return cast(ChannelType, value.type)
+
+
+_CHANNEL = ("addr", "slots")
+
+
+@irdl_op_definition
+class ChannelOp(IRDLOperation):
+    """A queue of `slots` tiles between the sections of a mixed kernel.
+
+    Its slots lie in the target's memory, from `addr` on: of each vector core its half.
+
+        %s = tile.channel {slots = 2} : !tile.chan<128x128xf32, l0c -> ub, rows>
+    """
+
+    name = "tile.channel"
+
+    addr = opt_prop_def(IntegerAttr.constr(i64))
+    slots = opt_prop_def(IntegerAttr.constr(i64))
+    channel = result_def(ChannelType)
+
+    traits = traits_def(AllocatesResult())
+
+    @classmethod
+    def make(
+        cls, type: ChannelType, slots: int = 2, address: int | None = None
+    ) -> Self:
+        properties: dict[str, Attribute] = {"slots": int_attr(slots)}
+        if address is not None:
+            properties["addr"] = int_attr(address)
+        return cls.create(result_types=[type], properties=properties)
+
+    @property
+    def type(self) -> BufType:
+        """The type of a slot where it lies."""
+        return channel_type(self.channel).popped
+
+    @property
+    def slot_count(self) -> int:
+        return 1 if self.slots is None else self.slots.value.data
+
+    @property
+    def address(self) -> int | None:
+        return None if self.addr is None else self.addr.value.data
+
+    @property
+    def total_bytes(self) -> int:
+        return self.slot_count * bytes_of(self.type)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        properties, attributes = parse_options(parser, _CHANNEL)
+        parser.parse_punctuation(":")
+        return cls.create(
+            result_types=[parser.parse_type()],
+            properties=properties,
+            attributes=attributes,
+        )
+
+    def print(self, printer: Printer) -> None:
+        written = {n: self.properties[n] for n in _CHANNEL if n in self.properties}
+        print_options(printer, {**written, **self.attributes})
+        printer.print_string(" : ")
+        printer.print_attribute(self.channel.type)
+
+    def verify_(self) -> None:
+        if self.slot_count < 1:
+            raise VerifyException(f"slots is {self.slot_count}, but must be at least 1")
+        if self.address is not None and self.address < 0:
+            raise VerifyException(f"addr is {self.address}, but must not be negative")
