@@ -1,6 +1,6 @@
 """Channels: the type and the declaration of a queue of a mixed kernel.
 
-See `tile_mixed.py` for what goes through one.
+What goes through one is in `tile_mixed.py`.
 """
 
 from __future__ import annotations
