@@ -165,7 +165,7 @@ def widen(given: Range, loop: scf.ForOp, shapes: Shapes) -> Range | None:
     slope = _slope(lo, counter)
     if slope is None or slope < 0:
         return None
-    end = _last_end(hi, counter, lower, upper, shapes.expr(loop.step))
+    end = _last_end(given, counter, lower, upper, shapes.expr(loop.step))
     start = lo.subs({counter: lower})
     return None if end is None else (start, end)
 
@@ -177,17 +177,23 @@ def _slope(expr: Expr, counter: SSAValue) -> int | None:
 
 
 def _last_end(
-    hi: Expr, counter: SSAValue, lower: Expr, upper: Expr, step: Expr
+    given: Range, counter: SSAValue, lower: Expr, upper: Expr, step: Expr
 ) -> Expr | None:
-    """The largest end: of `%k + min(step, upper - %k)` it is `upper`."""
+    """
+    The largest end: of `%k + min(step, upper - %k)` it is `upper`.
+
+    Where the loop ends before what bounds its tiles, the last of them counts as well.
+    """
+    lo, hi = given
     ends = _alternatives(hi)
     fixed = [end for end in ends if counter not in end.symbols()]
-    if fixed:
+    if lo.subs({counter: upper}) in fixed:
         return minimum(*fixed)
-    if len(ends) != 1 or _slope(hi, counter) is None:
-        return None
+    moving = [end for end in ends if counter in end.symbols()]
+    if len(moving) > 1 or any(_slope(end, counter) is None for end in moving):
+        return minimum(*fixed) if fixed else None
     last = lower + ((upper - lower - 1).floordiv(step)) * step
-    return hi.subs({counter: last})
+    return minimum(*fixed, *(end.subs({counter: last}) for end in moving))
 
 
 def _alternatives(expr: Expr) -> list[Expr]:

@@ -76,7 +76,7 @@ func.func @argmax(%x: tensor<?x64xf32>) -> tensor<?xi32> {
 // Integers have no NaN; an axis of unknown size must have an element.
 // CHECK-LABEL: func.func @argmin
 // CHECK:       [[N:%.*]] = pypto.dim %x, 0
-// CHECK-NEXT:  pypto.assert 1 <= [[N]], "argmin of {0} elements"
+// CHECK-NEXT:  pypto.assert 1 <= [[N]], "argmin of no elements"
 // CHECK-NOT:   pypto.ne
 // CHECK:       pypto.arange[
 func.func @argmin(%x: tensor<?x64xi8>) -> tensor<64xi32> {

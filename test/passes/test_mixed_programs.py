@@ -51,6 +51,16 @@ def exchanged(first: str, second: str) -> tuple[str, Given]:
 
 
 PROGRAMS: dict[str, tuple[str, Given]] = {
+    "parts of a K that only the run knows": (
+        body(
+            '%x: tensor<?x?xf16> {pypto.dims = ["M", "K"]}, '
+            '%y: tensor<?x9xf16> {pypto.dims = ["K"]}',
+            "tensor<?x9xf32>",
+            "  %r = pypto.matmul %x, %y {tile = #pypto.cube<m = [16, 32], "
+            "k = [32, 32], n = [16, 16], split_k>}",
+        ),
+        {"x": given("f16", 5, 70), "y": given("f16", 70, 9)},
+    ),
     "a reshape of a size that was read": (
         body(
             "%x: tensor<4x4xf32>, %n: tensor<2xi64>",
