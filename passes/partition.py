@@ -45,6 +45,7 @@ from pyptoc.passes.index_shapes import SCATTERS, Scatter
 from pyptoc.passes.matmul_shape import matmul_shape
 from pyptoc.passes.ownership import Ownership, root_of
 from pyptoc.passes.reinterpret import split_views
+from pyptoc.passes.scale_pairs import join_pairs
 from pyptoc.passes.shapes import Dims, Shapes
 from pyptoc.passes.structured import LEAVES, tensor_operands, unit_of
 from pyptoc.passes.tile_settings import nearest_tile
@@ -67,6 +68,7 @@ class PartitionPass(PyptocPass):
                 continue
             erase_dead(function)
             split_views(function)
+            join_pairs(function)
             Ownership(ctx, function).run()
             shapes, number = Shapes(), 0
             for block in blocks_of(function):

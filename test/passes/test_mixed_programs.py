@@ -225,3 +225,32 @@ def test_batches_of_mx_products() -> None:
     right = goldens.f64(b) * np.repeat(by_column, 32, -1)[:, :70].T
     got = pyptoc.compile(text).run(**inputs)["result0"]
     assert np.allclose(got, left @ right, rtol=1e-5, atol=1e-5)
+
+
+def test_scales_that_do_not_lie_as_they_are_read() -> None:
+    """Turned scales, given and from quant_mx along the rows, are copied first."""
+    rng = np.random.default_rng(1)
+    f8, e8m0 = ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e8m0fnu
+    a, b = (
+        (rng.integers(-8, 9, shape) / 8).astype(f8) for shape in ((5, 128), (128, 9))
+    )
+    x = (rng.integers(-8, 9, (128, 7)) / 8).astype(np.float32)
+    sa = (2.0 ** rng.integers(-2, 3, (5, 2, 2))).astype(e8m0)
+    sb = (2.0 ** rng.integers(-2, 3, (9, 2, 2))).astype(e8m0)
+    text = (
+        "func.func @f(%a: tensor<5x128xf8E4M3FN>, %b: tensor<128x9xf8E4M3FN>,\n"
+        "    %x: tensor<128x7xf32>, %sa: tensor<5x2x2xf8E8M0FNU>,\n"
+        "    %sb: tensor<9x2x2xf8E8M0FNU>) -> (tensor<5x9xf32>, tensor<5x7xf32>) {\n"
+        "  %t = pypto.transpose %sb perm [1, 0, 2]\n"
+        "  %y = pypto.scaled_mm %a, %b scales %sa, %t\n"
+        "  %q, %sq = pypto.quant_mx %x axis -2 to f8E4M3FN\n"
+        "  %z = pypto.scaled_mm %a, %q scales %sa, %sq\n"
+        "  func.return %y, %z : tensor<5x9xf32>, tensor<5x7xf32>\n}\n"
+    )
+    inputs = {"a": a, "b": b, "x": x, "sa": sa, "sb": sb}
+    got = pyptoc.compile(text).run(**inputs)
+    left = goldens.f64(a) * np.repeat(goldens.f64(sa).reshape(5, 4), 32, -1)
+    right = goldens.f64(b) * np.repeat(goldens.f64(sb).reshape(9, 4), 32, -1).T
+    assert np.allclose(got["result0"], left @ right, rtol=1e-5, atol=1e-5)
+    # Numbers of three bits are exact in f8 behind any scale.
+    assert np.allclose(got["result1"], left @ x, rtol=1e-5, atol=1e-5)
