@@ -356,6 +356,12 @@ def _yield(op: scf.YieldOp) -> Iterator[Obligation]:
                 yield _same(value, axis, have, want)
 
 
+def _steps_up(op: scf.ForOp) -> Iterator[Obligation]:
+    step = Expr.sym(op.step)
+    message = "the step of a loop is {0}"
+    yield Obligation("<=", Expr.const(1), step, message, (step,), "PTO403")
+
+
 _RULES: dict[type[Operation], Callable[[Any], Iterator[Obligation]]] = {
     CastOp: _unchanged,
     CloneOp: _unchanged,
@@ -373,6 +379,7 @@ _RULES: dict[type[Operation], Callable[[Any], Iterator[Obligation]]] = {
     MatmulOp: _matmul,
     ScaledMmOp: _matmul,
     ConcatOp: _concat,
+    scf.ForOp: _steps_up,
     scf.YieldOp: _yield,
     **index_obligations.RULES,
 }
