@@ -127,3 +127,25 @@ def test_step_is_positive(pipeline: str | None, step: int) -> None:
         program.run(x=np.zeros(3, np.float32), n=step)
     (found,) = failure.value.diagnostics
     assert (found.code, found.message) == ("PTO403", f"the step of a loop is {step}")
+
+
+@pytest.mark.parametrize("pipeline", ["", None], ids=["interpreted", "compiled"])
+def test_result_in_place_has_the_sizes_of_the_argument(pipeline: str | None) -> None:
+    program = compile(
+        """func.func @f(%x: tensor<?x4xf32>, %z: tensor<?x4xf32>)
+    -> (tensor<?x4xf32> {pypto.name = "x"}) {
+  %y = pypto.exp %z
+  func.return %y : tensor<?x4xf32>
+}
+""",
+        pipeline=pipeline,
+    )
+    wide, narrow = np.zeros((6, 4), np.float32), np.zeros((3, 4), np.float32)
+    assert program.run(x=wide, z=wide)["x"].shape == (6, 4)
+    with pytest.raises(RunError) as failure:
+        program.run(x=wide, z=narrow)
+    (found,) = failure.value.diagnostics
+    assert "result 'x'" in found.message
+    assert "3" in found.message
+    assert "6" in found.message
+    assert found.location is not None
