@@ -31,6 +31,7 @@ from collections.abc import Sequence
 from typing import Self
 
 from xdsl.ir import (
+    Attribute,
     Block,
     Operation,
     Region,
@@ -75,6 +76,7 @@ from pyptoc.dialects.tile_types import (
     BufType,
     Instruction,
     Pipe,
+    Space,
     buffer_type,
     check_extent,
 )
@@ -133,12 +135,28 @@ class SectionOp(IRDLOperation):
         kernel = self.parent_op()
         if kernel is None or kernel.properties.get("unit") != UNITS[Unit.MIXED]:
             raise VerifyException("stands in no kernel on mixed")
+        before = self.prev_op
+        while before is not None:
+            if before.properties.get("unit") == self.unit:
+                raise VerifyException(f"the kernel has two {unit} sections")
+            before = before.prev_op
         for op in self.walk():
             for value in op.operands:
                 if isinstance(value.type, BufType) and not self._holds(value):
                     raise VerifyException(
                         f"{op.name} uses a buffer from outside of the section"
                     )
+            for value in op.results:
+                self._verify_space(op, value.type)
+
+    def _verify_space(self, op: Operation, type: Attribute) -> None:
+        """Only vector cores have ub, and they have nothing else."""
+        vector = self.unit.data == Unit.VECTOR
+        if isinstance(type, BufType) and (type.space == Space.UB) != vector:
+            raise VerifyException(
+                f"{op.name} of a buffer in {type.space}; "
+                f"a {self.unit.data} core has {'only' if vector else 'no'} ub"
+            )
 
     def _holds(self, value: SSAValue) -> bool:
         owner = value.owner

@@ -57,8 +57,6 @@ from pyptoc.passes.obligations import Obligation, obligations, root_name
 from pyptoc.passes.ranges import Ranges
 from pyptoc.passes.shapes import DimKey, Shapes
 
-CODE = "PTO402"
-
 
 @dataclass(frozen=True)
 class CheckBoundsPass(PyptocPass):
@@ -142,11 +140,11 @@ def _discharge(op: Operation, owed: Obligation, scope: _Scope) -> None:
     never = never or (owed.relation == "==" and ranges.is_le(lhs + 1, rhs))
     if never and ranges.is_reachable:
         text = owed.message.format(*(_text(ranges.root(arg)) for arg in owed.args))
-        error(op, CODE, text, length=len(op.name))
+        error(op, owed.code, text, length=len(op.name))
     build = Builder.before(op)
     build.known = scope.sizes
     condition = Compare(owed.relation, owed.lhs, owed.rhs)
-    build.require(condition, owed.message, owed.args, CODE)
+    build.require(condition, owed.message, owed.args, owed.code)
     ranges.assume(Compare(owed.relation, lhs, rhs))
 
 

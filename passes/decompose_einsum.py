@@ -19,7 +19,7 @@ Of a plain matmul, one output scale for all columns is repeated for each of them
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -30,6 +30,7 @@ from pyptoc.dialects.pypto.infer_matmul import Equation
 from pyptoc.dialects.pypto.matmul import EinsumOp, MatmulOp
 from pyptoc.dialects.pypto.shape import ExpandOp
 from pyptoc.passes.builder import Builder
+from pyptoc.passes.obligation import Obligation, pair, sizes_of
 from pyptoc.passes.shapes import Shapes
 from pyptoc.passes.steps import Steps, element_of
 from pyptoc.passes.structured import is_one
@@ -42,6 +43,7 @@ def einsum(op: EinsumOp, shapes: Shapes) -> None:
     sizes: dict[str, Expr] = {}
     for term, value in ((equation.rhs, op.rhs), (equation.lhs, op.lhs)):
         sizes |= dict(zip(term, shapes.dims(value), strict=True))
+    step.owe(_same_letters(op, equation))
     left, right = _Side(op.lhs, equation.lhs), _Side(op.rhs, equation.rhs)
     rows, columns = equation.free_lhs, equation.free_rhs
     if equation.swaps:
@@ -55,6 +57,15 @@ def einsum(op: EinsumOp, shapes: Shapes) -> None:
         product = step.reshape(product, [sizes[letter] for letter in made])
     order = [made.index(letter) for letter in equation.out]
     step.finish([step.transpose(product, order)])
+
+
+def _same_letters(op: EinsumOp, equation: Equation) -> Iterator[Obligation]:
+    """A letter of both operands has one size."""
+    sizes = sizes_of(op.lhs), sizes_of(op.rhs)
+    for i, letter in enumerate(equation.lhs):
+        j = equation.rhs.find(letter)
+        if j >= 0:
+            yield pair((op.lhs, i), (op.rhs, j), (sizes[0][i], sizes[1][j]))
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,7 @@ from pyptoc.dialects.pypto.indexing import (
     ScatterRowsOp,
 )
 from pyptoc.dialects.pypto.shape import TransposeOp, ViewOp
+from pyptoc.passes import index_obligations
 from pyptoc.passes.shapes import Shapes
 from pyptoc.passes.steps import Steps, element_of, rank_of
 
@@ -67,6 +68,7 @@ def scatter_rows(op: ScatterRowsOp, shapes: Shapes) -> None:
     if fits and len(shape) == 2 and leading == 1:
         return
     step = Steps.replacing(op, shapes, op.dest)
+    step.owe(index_obligations.scatter_rows(op))
     indices = op.indices
     if rank_of(indices) != 1:
         indices = step.reshape(indices, [count])
@@ -87,6 +89,7 @@ def index_put(op: IndexPutOp, shapes: Shapes) -> None:
         index_add(op, shapes)
         return
     step = Steps.replacing(op, shapes, op.dest)
+    step.owe(index_obligations.index_put(op))
     width = product(shape[count:])
     source = step.reshape(op.source, [rows[0], width])
     dest = step.reshape(op.dest, [*shape[:count], width])

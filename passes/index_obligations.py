@@ -55,7 +55,8 @@ def _scatter(op: ScatterOp) -> Iterator[Obligation]:
             yield pair((op.dest, dim), (op.source, dim), (want[dim], have[dim]))
 
 
-def _index_put(op: IndexPutOp) -> Iterator[Obligation]:
+def index_put(op: IndexPutOp) -> Iterator[Obligation]:
+    """One value for each place, of the dimensions without indices."""
     have, want = sizes_of(op.source), sizes_of(op.dest)
     for indices in op.indices:
         yield pair((indices, 0), (op.source, 0), (sizes_of(indices)[0], have[0]))
@@ -65,7 +66,7 @@ def _index_put(op: IndexPutOp) -> Iterator[Obligation]:
         yield pair((op.dest, dim), (op.source, own), (want[dim], have[own]))
 
 
-def _scatter_rows(op: ScatterRowsOp) -> Iterator[Obligation]:
+def scatter_rows(op: ScatterRowsOp) -> Iterator[Obligation]:
     """Sizes of 1 aside, the rows are the indices' dimensions and those of a row."""
     leading = 1 if op.rows is None else len(op.rows.data)
     have = _numbered(op.source, 0)
@@ -96,8 +97,8 @@ RULES: dict[type[Operation], Callable[[Any], Iterator[Obligation]]] = {
     GatherOp: _gather,
     IndexAddOp: _index_add,
     ScatterOp: _scatter,
-    IndexPutOp: _index_put,
-    ScatterRowsOp: _scatter_rows,
+    IndexPutOp: index_put,
+    ScatterRowsOp: scatter_rows,
     TopkOp: _topk,
 }
 """Op class to what such an op owes."""

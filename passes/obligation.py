@@ -29,6 +29,7 @@ class Obligation:
     rhs: Expr
     message: str
     args: tuple[Expr, ...]
+    code: str = "PTO402"
 
 
 def written(item: int | SSAValue) -> Expr:

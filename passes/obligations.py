@@ -21,7 +21,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import TensorType
+from xdsl.dialects.builtin import StringAttr, TensorType
+from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation, SSAValue
 
 from pyptoc.dialects.expr import Expr
@@ -356,6 +357,33 @@ def _yield(op: scf.YieldOp) -> Iterator[Obligation]:
                 yield _same(value, axis, have, want)
 
 
+def _steps_up(op: scf.ForOp) -> Iterator[Obligation]:
+    step = Expr.sym(op.step)
+    message = "the step of a loop is {0}"
+    yield Obligation("<=", Expr.const(1), step, message, (step,), "PTO403")
+
+
+def _in_place(op: ReturnOp) -> Iterator[Obligation]:
+    """A result with the name of an argument has its sizes."""
+    function = op.parent_op()
+    assert isinstance(function, FuncOp)
+    given = {value_name(each): each for each in function.body.block.args}
+    for value, attributes in zip(op.operands, function.res_attrs or (), strict=False):
+        name = attributes.data.get("pypto.name")
+        if not isinstance(name, StringAttr) or not is_shaped(value):
+            continue
+        argument = given.get(f"%{name.data}")
+        if argument is None or argument is value:
+            continue
+        pairs = zip(sizes_of(value), sizes_of(argument), strict=True)
+        for axis, sizes in enumerate(pairs):
+            message = (
+                f"dimension {axis} of result '{name.data}' is {{0}}, of the argument "
+                "that it updates {1}"
+            )
+            yield Obligation("==", *sizes, message, sizes)
+
+
 _RULES: dict[type[Operation], Callable[[Any], Iterator[Obligation]]] = {
     CastOp: _unchanged,
     CloneOp: _unchanged,
@@ -373,6 +401,8 @@ _RULES: dict[type[Operation], Callable[[Any], Iterator[Obligation]]] = {
     MatmulOp: _matmul,
     ScaledMmOp: _matmul,
     ConcatOp: _concat,
+    ReturnOp: _in_place,
+    scf.ForOp: _steps_up,
     scf.YieldOp: _yield,
     **index_obligations.RULES,
 }

@@ -31,7 +31,7 @@ from pyptoc.dialects.context import PyptocContext
 from pyptoc.dialects.diagnostics import Note, error
 from pyptoc.dialects.npu import KernelOp, kernels_of
 from pyptoc.dialects.tile import AllocOp, Instruction
-from pyptoc.passes.base import PyptocPass
+from pyptoc.passes.base import PyptocPass, refuse_mixed
 from pyptoc.passes.liveness import Lifetime, lifetimes
 from pyptoc.passes.packing import Packing, pack
 from pyptoc.passes.slots import can_lower_slots, lower_slots
@@ -50,6 +50,7 @@ class PlanMemoryPass(PyptocPass):
 
     def run(self, ctx: PyptocContext, module: ModuleOp) -> None:
         for kernel in kernels_of(module).values():
+            refuse_mixed(kernel, "addresses")
             by_space: dict[str, list[Lifetime]] = {}
             for life in lifetimes(kernel):
                 by_space.setdefault(life.alloc.type.space.value, []).append(life)

@@ -13,14 +13,14 @@ composite's tile if its result has the composite's shape.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from xdsl.dialects.builtin import IntegerAttr, StringAttr, f32
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from pyptoc.dialects.expr import Expr
+from pyptoc.dialects.expr import Compare, Expr
 from pyptoc.dialects.pypto import brackets
 from pyptoc.dialects.pypto.attrs import VecTileAttr
 from pyptoc.dialects.pypto.elementwise import (
@@ -47,6 +47,8 @@ from pyptoc.dialects.pypto.shape import (
 )
 from pyptoc.dialects.pypto.unary import AbsOp, ExpOp, LogOp, NegOp, RoundOp, SqrtOp
 from pyptoc.passes.builder import Builder
+from pyptoc.passes.obligation import Obligation
+from pyptoc.passes.ranges import Ranges
 from pyptoc.passes.shapes import Shapes
 
 Value = SSAValue | int | float
@@ -89,6 +91,14 @@ class Steps:
             old.replace_all_uses_with(new)
         self.op.detach()
         self.op.erase()
+
+    def owe(self, obligations: Iterable[Obligation]) -> None:
+        """Assert what a reshape would hide, unless the sizes are equal anyway."""
+        ranges = Ranges(self.shapes)
+        for owed in obligations:
+            if ranges.root(owed.lhs) != ranges.root(owed.rhs):
+                condition = Compare(owed.relation, owed.lhs, owed.rhs)
+                self.build.require(condition, owed.message, owed.args, owed.code)
 
     def emit(self, op: Operation) -> SSAValue:
         """Any op with one result."""

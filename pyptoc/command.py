@@ -139,6 +139,10 @@ def _compile_unit(
 
         print(describe(module, options.entry))
         return 0, None
+    if options.entry is not None:
+        from pyptoc.runtime.signature import find_entry
+
+        find_entry(module, options.entry)
     run = None
     if options.run or options.check_each:
         from pyptoc.run_command import RunCommand

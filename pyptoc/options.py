@@ -259,5 +259,7 @@ def _check(options: Options) -> None:
                 "--inputs, --random-inputs and --bind need --run or --check-each",
                 "add --run",
             )
+    elif options.tol and not options.expect:
+        raise UsageError("--tol needs --expect", "add --expect=F.npz")
     if options.run and options.split_input_file:
         raise UsageError("--run takes one module; --split-input-file makes several")

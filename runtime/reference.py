@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Operation
+from xdsl.ir import Block, Operation
 
 from pyptoc.dialects.diagnostics import Diagnostic, RunError, error
 from pyptoc.dialects.pypto.brackets import shape_of
@@ -38,7 +38,13 @@ from pyptoc.runtime.inputs import as_storage
 from pyptoc.runtime.numerics import Array, storage_dtype
 from pyptoc.runtime.reference_core import HANDLERS, Interpreter, dtype_of
 from pyptoc.runtime.reference_values import Memory, Tensor, describe_missing
-from pyptoc.runtime.signature import Argument, Result, find_entry, read_signature
+from pyptoc.runtime.signature import (
+    Argument,
+    Result,
+    Signature,
+    find_entry,
+    read_signature,
+)
 
 _FAMILIES = (
     reference_boxes,
@@ -85,7 +91,25 @@ def interpret(
         result.name: _output(interp, result, value, last)
         for result, value in zip(signature.results, values, strict=True)
     }
+    _check_in_place(interp, block, signature, results)
     return results | dict(_probed(interp, function))
+
+
+def _check_in_place(
+    interp: Interpreter, block: Block, signature: Signature, results: dict[str, Array]
+) -> None:
+    """A result with the name of an argument has its sizes."""
+    for argument, value in zip(signature.arguments, block.args, strict=True):
+        result, given = results.get(argument.name), interp.env[value]
+        if result is None or not isinstance(given, Tensor | Memory):
+            continue
+        if result.shape != given.array.shape:
+            message = (
+                f"result '{argument.name}' has the shape {list(result.shape)}, the "
+                f"argument that it updates {list(given.array.shape)}"
+            )
+            assert block.last_op is not None
+            interp.fail(block.last_op, "PTO404", message)
 
 
 def _probed(interp: Interpreter, function: Operation) -> Iterator[tuple[str, Array]]:

@@ -113,6 +113,7 @@ def rope(interp: Interpreter, op: Any) -> Tensor:
     cos, sin = (wide(interp.array(value, op)) for value in (op.cos, op.sin))
     first = x.shape[-1] if op.first is None else op.first.value.data
     turned, rest = x[..., :first], source[..., first:]
+    check_broadcast(interp, op, [(op.source, turned), (op.cos, cos), (op.sin, sin)])
     if op.interleaved is not None:
         pairs = turned.reshape(*turned.shape[:-1], first // 2, 2)
         turned = np.swapaxes(pairs, -1, -2).reshape(turned.shape)

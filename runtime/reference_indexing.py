@@ -11,6 +11,7 @@ from pyptoc.runtime import numerics
 from pyptoc.runtime.numerics import Array
 from pyptoc.runtime.reference_boxes import store_text
 from pyptoc.runtime.reference_core import Interpreter, handles, hint
+from pyptoc.runtime.reference_math import check_pairs
 from pyptoc.runtime.reference_values import Tensor
 from pyptoc.runtime.reference_wide import narrow, wide
 
@@ -48,6 +49,10 @@ def topk(interp: Interpreter, op: Any) -> tuple[Tensor, Tensor]:
     rows = source.reshape(count, length)
     lengths = np.full(count, length)
     if op.lengths is not None:
+        rank = source.ndim
+        others = [i for i in range(rank) if i != op.axis.value.data % rank]
+        same = [(op.source, i, op.lengths, j) for j, i in enumerate(others)]
+        check_pairs(interp, op, same)
         lengths = interp.array(op.lengths, op).reshape(count).astype(np.int64)
     for given in lengths[(lengths < 0) | (lengths > length)].tolist():
         interp.fail(op, "PTO404", f"topk: length {given} of a row of {length} elements")
@@ -116,6 +121,9 @@ def scatter_rows(interp: Interpreter, op: Any) -> Tensor:
     source, dest = interp.array(op.source, op), interp.tensor(op.dest, op).copy()
     leading = 1 if op.rows is None else len(op.rows.data)
     shape = dest.array.shape
+    wanted = [*_long_dims(op.indices), *_long_dims(op.dest, leading)]
+    paired = zip(wanted, _long_dims(op.source), strict=True)
+    check_pairs(interp, op, [(*other, *own) for other, own in paired])
     count = int(np.prod(shape[:leading], dtype=np.int64))
     skip = None if op.skip is None else op.skip.value.data
     indices = checked_indices(interp, op, count, skip).reshape(-1)
@@ -136,10 +144,19 @@ def scatter_rows(interp: Interpreter, op: Any) -> Tensor:
     return dest
 
 
+def _long_dims(value: Any, first: int = 0) -> list[tuple[Any, int]]:
+    """The dimensions from `first` on whose static size is not 1."""
+    sizes = value.type.get_shape()
+    return [(value, dim) for dim in range(first, len(sizes)) if sizes[dim] != 1]
+
+
 @handles("pypto.scatter")
 def scatter(interp: Interpreter, op: Any) -> Tensor:
     source, dest = interp.array(op.source, op), interp.tensor(op.dest, op).copy()
-    axis = op.axis.value.data % source.ndim
+    axis, rank = op.axis.value.data % source.ndim, source.ndim
+    check_pairs(interp, op, [(op.indices, i, op.source, i) for i in range(rank)])
+    others = [i for i in range(rank) if i != axis]
+    check_pairs(interp, op, [(op.dest, i, op.source, i) for i in others])
     indices = checked_indices(interp, op, dest.array.shape[axis])
     places = np.indices(indices.shape).reshape(source.ndim, -1)
     places[axis] = indices.reshape(-1)
@@ -149,6 +166,10 @@ def scatter(interp: Interpreter, op: Any) -> Tensor:
 @handles("pypto.index_put")
 def index_put(interp: Interpreter, op: Any) -> Tensor:
     source, dest = interp.array(op.source, op), interp.tensor(op.dest, op).copy()
+    check_pairs(interp, op, [(value, 0, op.source, 0) for value in op.indices])
+    leading = len(op.indices) - 1
+    tails = [(op.dest, leading + i, op.source, i) for i in range(1, source.ndim)]
+    check_pairs(interp, op, tails)
     columns = [
         checked_indices(interp, op, size, value=value)
         for value, size in zip(op.indices, dest.array.shape, strict=False)
@@ -212,6 +233,8 @@ def gather_mask(interp: Interpreter, op: Any) -> Tensor:
 def gather(interp: Interpreter, op: Any) -> Tensor:
     source = interp.array(op.source, op)
     axis = op.axis.value.data % source.ndim
+    others = [i for i in range(source.ndim) if i != axis]
+    check_pairs(interp, op, [(op.source, i, op.indices, i) for i in others])
     indices = checked_indices(interp, op, source.shape[axis])
     return Tensor(np.take_along_axis(source, indices, axis))
 
@@ -228,6 +251,9 @@ def index_select(interp: Interpreter, op: Any) -> Tensor:
 def index_add(interp: Interpreter, op: Any) -> Tensor:
     source, dest = interp.array(op.source, op), interp.array(op.dest, op)
     axis = op.axis.value.data % dest.ndim
+    for i in range(dest.ndim):
+        value, dim = (op.indices, 0) if i == axis else (op.dest, i)
+        check_pairs(interp, op, [(value, dim, op.source, i)])
     indices = checked_indices(interp, op, dest.shape[axis])
     sums = np.moveaxis(wide(dest).copy(), axis, 0)
     parts = np.moveaxis(wide(source), axis, 0)

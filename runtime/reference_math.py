@@ -6,7 +6,7 @@ bf16 and f16 compute in f32 and are rounded once, at the end.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -140,6 +140,19 @@ def check_broadcast(
             if 1 in (a, b):
                 rule = "a dynamic size of 1 does not broadcast"
             interp.fail(op, "PTO404", message, rule=rule)
+
+
+def check_pairs(
+    interp: Interpreter, op: Any, pairs: Iterable[tuple[SSAValue, int, SSAValue, int]]
+) -> None:
+    """Dimensions of two tensors that have one size; nothing broadcasts."""
+    for a, i, b, j in pairs:
+        x, y = (interp.tensor(v, op).array.shape[k] for v, k in ((a, i), (b, j)))
+        if x != y:
+            message = (
+                f"dimension {i} of {hint(a)} is {x}, dimension {j} of {hint(b)} is {y}"
+            )
+            interp.fail(op, "PTO404", message, rule="they are equal")
 
 
 def elementwise_args(

@@ -15,6 +15,7 @@ from pyptoc.dialects.pypto.infer_matmul import Equation
 from pyptoc.runtime import numerics
 from pyptoc.runtime.numerics import Array
 from pyptoc.runtime.reference_core import Interpreter, dtype_of, handles, hint
+from pyptoc.runtime.reference_math import check_broadcast, is_dynamic_one
 from pyptoc.runtime.reference_values import Tensor
 from pyptoc.runtime.reference_wide import narrow, wide
 
@@ -56,9 +57,8 @@ def check_k(interp: Interpreter, op: Operation, a: Array, b: Array) -> None:
     if a.shape[-1] != b.shape[-2]:
         message = f"matmul contracts {a.shape[-1]} with {b.shape[-2]}"
         interp.fail(op, "PTO404", message)
-    for x, y in zip(a.shape[-3::-1], b.shape[-3::-1], strict=False):
-        if x != y and 1 not in (x, y):
-            interp.fail(op, "PTO404", f"matmul over batches of {x} and {y}")
+    batches = [np.broadcast_to(0, array.shape[:-2]) for array in (a, b)]
+    check_broadcast(interp, op, list(zip(op.operands[:2], batches, strict=True)))
 
 
 @handles("pypto.matmul")
@@ -78,7 +78,8 @@ def _stored(interp: Interpreter, op: Any, acc: Array) -> Tensor:
     """The accumulator scaled by column, without what is below 0, rounded once."""
     if op.scale is not None:
         scale = numerics.output_scale(interp.array(op.scale, op))
-        if scale.size not in (1, acc.shape[-1]):
+        repeated = scale.size == 1 and not is_dynamic_one(op.scale, 0, scale)
+        if scale.size != acc.shape[-1] and not repeated:
             message = f"{scale.size} output scales for {acc.shape[-1]} columns"
             interp.fail(op, "PTO404", message)
         acc = numerics.cast(acc, "f32") * scale

@@ -88,6 +88,7 @@ class TestUsage:
             (["f", "--outputs=a.npz"], "--outputs needs --run"),
             (["f", "--expect=a.npz"], "--expect needs --run"),
             (["f", "--tol=a=1"], "--tol needs --run"),
+            (["f", "--run", "--tol=a=1"], "--tol needs --expect"),
             (["f", "--bind=M=1"], "need --run or --check-each"),
             (["f", "--run", "--split-input-file"], "--run takes one module"),
             (["f", "--pipeline"], "expected one argument"),
@@ -329,6 +330,11 @@ class TestAsking:
         assert [code for code in CODES if code not in text] == []
         used = {text[i + 3 : i + 5] for i in _find(text, '"PTO')}
         assert {digits for digits in used if digits.isdigit()} <= set(FAMILIES)
+
+    def test_unknown_entry(self, source: str) -> None:
+        code, out, err = call(source, "--entry=@g")
+        assert (code, out) == (1, "")
+        assert "@g" in err
 
     def test_unknown_machine(self, source: str) -> None:
         code, _, err = call(source, "--machine=ascend95")

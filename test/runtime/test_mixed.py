@@ -13,8 +13,9 @@ import pytest
 from kernel_harness import run_kernel
 from numpy.typing import NDArray
 
+from pyptoc.api import compile
 from pyptoc.dialects.context import make_context
-from pyptoc.dialects.diagnostics import RunError
+from pyptoc.dialects.diagnostics import CompileError, RunError
 from pyptoc.dialects.parsing import parse_module
 from pyptoc.dialects.verify import verify_module
 from pyptoc.runtime.executor import Executable
@@ -174,3 +175,14 @@ def test_halves(split: str) -> None:
 def test_channel_faults(slots: int, changed: dict[str, str], message: str) -> None:
     with pytest.raises(RunError, match=message):
         exchange("rows", slots, **changed)
+
+
+@pytest.mark.parametrize("pipeline", ["plan-memory", "insert-sync", None])
+def test_passes_do_not_plan_mixed_kernels(pipeline: str | None) -> None:
+    """An error at the kernel; what is planned for one core would be wrong for three."""
+    with pytest.raises(CompileError) as failure:
+        compile(source("kernel"), pipeline=pipeline)
+    (found,) = failure.value.diagnostics
+    assert found.code == "PTO504"
+    assert "mixed kernel @attend" in found.message
+    assert compile(source("program"), pipeline="insert-sync,schedule").text

@@ -57,3 +57,26 @@ npu.kernel @alone (%i) () on vector {
   tile.section cube {
   }
 }
+
+// -----
+
+npu.kernel @twice (%i) () on mixed {
+  tile.section cube {
+  }
+  // CHECK: :[[# @LINE + 1]]:{{.*}} error[PTO170]: tile.section: the kernel has two cube sections
+  tile.section cube {
+  }
+}
+
+// -----
+
+npu.kernel @spaces (%i) () on mixed {
+  // CHECK: :[[# @LINE + 1]]:{{.*}} error[PTO170]: tile.section: tile.alloc of a buffer in ub; a cube core has no ub
+  tile.section cube {
+    %a = tile.alloc : !tile.buf<32x64xf32, ub>
+  }
+  // CHECK: :[[# @LINE + 1]]:{{.*}} error[PTO170]: tile.section: tile.alloc of a buffer in l0a; a vector core has only ub
+  tile.section vector (%half) {
+    %a = tile.alloc : !tile.buf<32x64xf16, l0a>
+  }
+}

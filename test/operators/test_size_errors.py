@@ -1,0 +1,151 @@
+"""Dynamic sizes that do not agree stop a run, also where a reshape would hide it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from operators.indexing_cases import whole_program
+
+from pyptoc.api import compile
+from pyptoc.dialects.diagnostics import RunError
+
+Shape = tuple[int, ...]
+
+CASES: list[tuple[str, dict[str, Shape], int]] = [
+    ("gather %x, %i axis 1", {"x": (3, 4), "i": (1, 7)}, 2),
+    ("gather %x, %i axis 1", {"x": (3, 4), "i": (2, 7)}, 2),
+    ("scatter %x into %d at %i axis 1", {"x": (3, 4), "d": (5, 9), "i": (3, 4)}, 2),
+    ("scatter %x into %d at %i axis 1", {"x": (6, 4), "d": (6, 9), "i": (6, 3)}, 2),
+    (
+        "scatter %x into %d at %i axis 1 {add}",
+        {"x": (6, 4), "d": (6, 9), "i": (4, 6)},
+        2,
+    ),
+    (
+        "index_put %x into %d at %i, %j",
+        {"x": (3,), "d": (5, 9), "i": (3,), "j": (2,)},
+        2,
+    ),
+    (
+        "index_put %x into %d at %i, %j",
+        {"x": (3, 2, 6), "d": (5, 9, 4, 3), "i": (3,), "j": (3,)},
+        4,
+    ),
+    ("index_add %x into %d at %i axis 0", {"x": (3, 4), "d": (5, 4), "i": (2,)}, 2),
+    ("index_add %x into %d at %i axis 0", {"x": (3, 1), "d": (5, 4), "i": (3,)}, 2),
+    ("scatter_rows %x into %d at %i", {"x": (3, 8), "d": (5, 4), "i": (6,)}, 2),
+    ("scatter_rows %x into %d at %i", {"x": (3, 4, 6), "d": (5, 6, 4), "i": (3,)}, 3),
+    (
+        "scatter_rows %x into %d at %i {rows = [0, 1]}",
+        {"x": (3, 4, 6), "d": (5, 6, 6), "i": (4, 3)},
+        3,
+    ),
+    ("matmul %x, %y", {"x": (1, 3, 4), "y": (3, 4, 4)}, 3),
+    ('einsum "abc,abc->c" %x, %y', {"x": (3, 4, 5), "y": (4, 3, 5)}, 1),
+    ('einsum "abc,bad->bacd" %x, %y', {"x": (3, 4, 5), "y": (3, 4, 5)}, 4),
+]
+
+
+@pytest.mark.parametrize("pipeline", ["", None], ids=["interpreted", "compiled"])
+@pytest.mark.parametrize(("body", "shapes", "rank"), CASES)
+def test_sizes_differ(
+    pipeline: str | None, body: str, shapes: dict[str, Shape], rank: int
+) -> None:
+    inputs: dict[str, Any] = {
+        name: np.zeros(shape, np.int32 if name in "ij" else np.float32)
+        for name, shape in shapes.items()
+    }
+    kind = f"tensor<{'?x' * rank}f32>"
+    text = whole_program(f"%r = pypto.{body}", inputs, kind)
+    program = compile(text.replace("return %y", "return %r"), pipeline=pipeline)
+    with pytest.raises(RunError) as failure:
+        program.run(**inputs)
+    (found,) = failure.value.diagnostics
+    assert found.code in ("PTO402", "PTO404")
+    assert found.location is not None
+    assert found.location.line.data == 2  # pyright: ignore
+
+
+@pytest.mark.parametrize("pipeline", ["", None], ids=["interpreted", "compiled"])
+def test_other_sizes_differ(pipeline: str | None) -> None:
+    """Lengths of top-k, cos and sin of rope, output scales of a product."""
+    program = compile(
+        """func.func @f(%x: tensor<?x?x?xf32>, %n: tensor<?x?xi32>)
+    -> (tensor<?x?x2xf32>, tensor<?x?x2xi32>) {
+  %v, %i = pypto.topk %x k 2 axis -1 lengths %n
+  func.return %v, %i : tensor<?x?x2xf32>, tensor<?x?x2xi32>
+}
+""",
+        pipeline=pipeline,
+    )
+    with pytest.raises(RunError):
+        program.run(x=np.zeros((3, 4, 5), np.float32), n=np.full((4, 3), 3, np.int32))
+    program = compile(
+        """func.func @f(%x: tensor<?x4xf32>, %c: tensor<?x4xf32>) -> tensor<?x4xf32> {
+  %y = pypto.rope %x, %c, %c
+  func.return %y : tensor<?x4xf32>
+}
+""",
+        pipeline=pipeline,
+    )
+    for rows in (1, 2):
+        with pytest.raises(RunError):
+            program.run(
+                x=np.zeros((3, 4), np.float32), c=np.zeros((rows, 4), np.float32)
+            )
+    program = compile(
+        """func.func @f(%x: tensor<?x?xi8>, %s: tensor<?xf32>) -> tensor<?x?xi8> {
+  %y = pypto.matmul %x, %x scale %s to i8 {b_trans}
+  func.return %y : tensor<?x?xi8>
+}
+""",
+        pipeline=pipeline,
+    )
+    with pytest.raises(RunError):
+        program.run(x=np.zeros((3, 4), np.int8), s=np.zeros(1, np.float32))
+
+
+@pytest.mark.parametrize("pipeline", ["", None], ids=["interpreted", "compiled"])
+@pytest.mark.parametrize("step", [0, -1])
+def test_step_is_positive(pipeline: str | None, step: int) -> None:
+    program = compile(
+        """func.func @f(%x: tensor<?xf32>, %n: index) -> tensor<?xf32> {
+  %zero = arith.constant 0 : index
+  %three = arith.constant 3 : index
+  %y = scf.for %i = %zero to %three step %n iter_args(%a = %x) -> (tensor<?xf32>) {
+    %b = pypto.add %a, 1.0
+    scf.yield %b : tensor<?xf32>
+  }
+  func.return %y : tensor<?xf32>
+}
+""",
+        pipeline=pipeline,
+    )
+    with pytest.raises(RunError) as failure:
+        program.run(x=np.zeros(3, np.float32), n=step)
+    (found,) = failure.value.diagnostics
+    assert (found.code, found.message) == ("PTO403", f"the step of a loop is {step}")
+
+
+@pytest.mark.parametrize("pipeline", ["", None], ids=["interpreted", "compiled"])
+def test_result_in_place_has_the_sizes_of_the_argument(pipeline: str | None) -> None:
+    program = compile(
+        """func.func @f(%x: tensor<?x4xf32>, %z: tensor<?x4xf32>)
+    -> (tensor<?x4xf32> {pypto.name = "x"}) {
+  %y = pypto.exp %z
+  func.return %y : tensor<?x4xf32>
+}
+""",
+        pipeline=pipeline,
+    )
+    wide, narrow = np.zeros((6, 4), np.float32), np.zeros((3, 4), np.float32)
+    assert program.run(x=wide, z=wide)["x"].shape == (6, 4)
+    with pytest.raises(RunError) as failure:
+        program.run(x=wide, z=narrow)
+    (found,) = failure.value.diagnostics
+    assert "result 'x'" in found.message
+    assert "3" in found.message
+    assert "6" in found.message
+    assert found.location is not None
