@@ -50,10 +50,10 @@ from pyptoc.passes.base import PyptocPass
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.cleanup import erase_dead
 from pyptoc.passes.shapes import Shapes
-from pyptoc.passes.structured import element_type, enclosing
+from pyptoc.passes.structured import enclosing
 from pyptoc.passes.task_builder import Roots
 from pyptoc.passes.task_form import replace_op
-from pyptoc.passes.typed import as_tensor, shape_of
+from pyptoc.passes.typed import as_tensor, element_type, shape_of
 from pyptoc.passes.waits import WaitDeriver
 from pyptoc.passes.windows import window_of
 

@@ -17,21 +17,22 @@ from pyptoc.dialects.expr import Compare, Expr
 from pyptoc.dialects.pypto.composite import SwigluOp
 from pyptoc.dialects.pypto.unary import ErfOp, GeluOp, SigmoidOp, SiluOp
 from pyptoc.passes.shapes import Shapes
-from pyptoc.passes.steps import Steps, element_of
+from pyptoc.passes.steps import Steps
+from pyptoc.passes.typed import element_type
 
 
 def sigmoid(op: SigmoidOp, shapes: Shapes) -> None:
     """1 / (1 + exp(-x))."""
     step = Steps.replacing(op, shapes, op.result)
     y = _sigmoid(step, step.f32(op.operands[0]))
-    step.finish([step.cast(y, element_of(op.result))])
+    step.finish([step.cast(y, element_type(op.result))])
 
 
 def silu(op: SiluOp, shapes: Shapes) -> None:
     """x * sigmoid(x)."""
     step = Steps.replacing(op, shapes, op.result)
     y = _silu(step, step.f32(op.operands[0]))
-    step.finish([step.cast(y, element_of(op.result))])
+    step.finish([step.cast(y, element_type(op.result))])
 
 
 def gelu(op: GeluOp, shapes: Shapes) -> None:
@@ -41,7 +42,7 @@ def gelu(op: GeluOp, shapes: Shapes) -> None:
     erf = step.emit(ErfOp.make(step.mul(x, math.sqrt(0.5))))
     # Halved first: x times a number up to 2 could overflow.
     y = step.mul(x, step.mul(step.add(erf, 1.0), 0.5))
-    step.finish([step.cast(y, element_of(op.result))])
+    step.finish([step.cast(y, element_type(op.result))])
 
 
 def swiglu(op: SwigluOp, shapes: Shapes) -> None:
@@ -61,7 +62,7 @@ def swiglu(op: SwigluOp, shapes: Shapes) -> None:
         value = step.part(whole, -1, 0, half)
         gate = step.part(whole, -1, half, half)
     y = step.mul(_silu(step, step.f32(value)), step.f32(gate))
-    step.finish([step.cast(y, element_of(op.result))])
+    step.finish([step.cast(y, element_type(op.result))])
 
 
 def _sigmoid(step: Steps, x: SSAValue) -> SSAValue:

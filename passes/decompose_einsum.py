@@ -32,8 +32,9 @@ from pyptoc.dialects.pypto.shape import ExpandOp
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.obligation import Obligation, pair, sizes_of
 from pyptoc.passes.shapes import Shapes
-from pyptoc.passes.steps import Steps, element_of
+from pyptoc.passes.steps import Steps
 from pyptoc.passes.structured import is_one
+from pyptoc.passes.typed import element_type
 
 
 def einsum(op: EinsumOp, shapes: Shapes) -> None:
@@ -51,7 +52,7 @@ def einsum(op: EinsumOp, shapes: Shapes) -> None:
     batch, summed = equation.batch, equation.contracted
     a = left.matrix(step, batch, (rows, summed))
     b = right.matrix(step, batch, (summed, columns))
-    product = step.emit(MatmulOp.make(a, b, target=element_of(op.result)))
+    product = step.emit(MatmulOp.make(a, b, target=element_type(op.result)))
     made = batch + rows + columns
     if len(rows) != 1 or len(columns) != 1:
         product = step.reshape(product, [sizes[letter] for letter in made])

@@ -39,7 +39,8 @@ from pyptoc.dialects.pypto.shape import AssembleOp, EmptyOp, ViewOp
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.obligations import value_name
 from pyptoc.passes.shapes import Shapes
-from pyptoc.passes.steps import Steps, rank_of
+from pyptoc.passes.steps import Steps
+from pyptoc.passes.typed import tensor_rank
 
 CODE = "PTO402"
 
@@ -142,12 +143,12 @@ def _product(op: GroupedMatmulOp, body: Builder, group: _Group) -> Operation:
 def _rows(body: Builder, value: SSAValue, group: _Group) -> SSAValue:
     """`%value[%begin +: %rows, :, ...]`"""
     part = (group.begin, group.size)
-    return body.value(ViewOp.make(value, [part, *[None] * (rank_of(value) - 1)]))
+    return body.value(ViewOp.make(value, [part, *[None] * (tensor_rank(value) - 1)]))
 
 
 def _expert(body: Builder, value: SSAValue, group: _Group) -> SSAValue:
     """`%value[%e, :, ...]`"""
-    whole = [None] * (rank_of(value) - 1)
+    whole = [None] * (tensor_rank(value) - 1)
     return body.value(ViewOp.make(value, [group.expert, *whole]))
 
 

@@ -34,7 +34,8 @@ from pyptoc.dialects.pypto.indexing import (
 from pyptoc.dialects.pypto.shape import ArangeOp, ViewOp
 from pyptoc.passes.decompose_rows import is_view
 from pyptoc.passes.shapes import Shapes
-from pyptoc.passes.steps import Steps, axis_of, is_last_axis, rank_of
+from pyptoc.passes.steps import Steps, axis_of, is_last_axis
+from pyptoc.passes.typed import tensor_rank
 
 
 def topk(op: TopkOp, shapes: Shapes) -> None:
@@ -67,12 +68,12 @@ def gather_mask(op: GatherMaskOp, shapes: Shapes) -> None:
     source, step = op.source, Steps.replacing(op, shapes, op.results[0])
     *outer, size = shapes.dims(source)
     if every == 1:
-        whole: list[object] = [None] * rank_of(source)
+        whole: list[object] = [None] * tensor_rank(source)
         step.finish([step.build.value(ViewOp.make(source, whole))])
         return
     if size.mod(every) == Expr.const(0) and not is_view(source):
         pairs = step.reshape(source, [*outer, size.floordiv(every), every])
-        box: list[object] = [*[None] * rank_of(source), first]
+        box: list[object] = [*[None] * tensor_rank(source), first]
         step.finish([step.build.value(ViewOp.make(pairs, box))])
         return
     count = step.build.index_or_int((size + (every - 1 - first)).floordiv(every))

@@ -26,7 +26,8 @@ from pyptoc.dialects.pypto.composite import (
     SoftmaxOp,
 )
 from pyptoc.passes.shapes import Shapes
-from pyptoc.passes.steps import Steps, axis_of, element_of
+from pyptoc.passes.steps import Steps, axis_of
+from pyptoc.passes.typed import element_type
 
 
 def softmax(op: SoftmaxOp, shapes: Shapes) -> None:
@@ -37,7 +38,7 @@ def softmax(op: SoftmaxOp, shapes: Shapes) -> None:
     masked = step.eq(m, -math.inf)
     e = step.exp(step.sub(x, step.where(masked, 0.0, m)))
     y = step.div(e, step.sum(e, -1), zero_if_zero=True)
-    y = step.cast(y, element_of(op.result))
+    y = step.cast(y, element_type(op.result))
     step.finish([step.from_last(y, axis_of(op))])
 
 
@@ -58,7 +59,7 @@ def rms_norm(op: RmsNormOp, shapes: Shapes) -> None:
     step = Steps.replacing(op, shapes, op.source)
     x = step.f32(op.source)
     y = step.mul(_normalised(step, x, op.eps.value.data), step.f32(op.gamma))
-    step.finish([step.cast(y, element_of(op.result))])
+    step.finish([step.cast(y, element_type(op.result))])
 
 
 def layer_norm(op: LayerNormOp, shapes: Shapes) -> None:
@@ -68,7 +69,7 @@ def layer_norm(op: LayerNormOp, shapes: Shapes) -> None:
     centred = step.sub(x, step.mean(x, -1))
     y = step.mul(_normalised(step, centred, op.eps.value.data), step.f32(op.gamma))
     y = step.add(y, step.f32(op.beta))
-    step.finish([step.cast(y, element_of(op.result))])
+    step.finish([step.cast(y, element_type(op.result))])
 
 
 def _normalised(step: Steps, x: SSAValue, eps: float) -> SSAValue:

@@ -38,7 +38,8 @@ from pyptoc.dialects.pypto.reduce import AmaxOp, AminOp, ReductionOp
 from pyptoc.dialects.pypto.shape import FullOp
 from pyptoc.passes.decompose_rows import product
 from pyptoc.passes.shapes import Shapes
-from pyptoc.passes.steps import Steps, axis_of, element_of, rank_of, replaced
+from pyptoc.passes.steps import Steps, axis_of, replaced
+from pyptoc.passes.typed import element_type, tensor_rank
 
 E8M0 = Float8E8M0FNUType()
 
@@ -70,7 +71,7 @@ def quantize(op: QuantizeOp, shapes: Shapes) -> None:
     values = step.from_last(values, folded)
     if op.group is not None:
         values = step.reshape(values, dims)
-    if op.group is not None or folded < rank_of(op.source) - 1:
+    if op.group is not None or folded < tensor_rank(op.source) - 1:
         parameters = [step.reshape(parameter, kept) for parameter in parameters]
     step.finish([values, *parameters])
 
@@ -79,7 +80,7 @@ def _quantize_all(step: Steps, op: QuantizeOp, dims: Sequence[Expr]) -> None:
     """One scale for all elements: rows are folded first, then what they gave."""
 
     def fold(kind: type[ReductionOp], x: SSAValue) -> SSAValue:
-        rank = rank_of(x)
+        rank = tensor_rank(x)
         if rank > 1:
             x = step.reduce(kind, x, -1)
             x = step.reshape(x, [product(step.shapes.dims(x))])
@@ -141,7 +142,7 @@ def dequantize(op: DequantizeOp, shapes: Shapes) -> None:
         y = step.sub(y, step.f32(op.zero_point))
     for scale in op.scales:
         y = step.mul(y, step.f32(scale))
-    step.finish([step.cast(y, element_of(op.result))])
+    step.finish([step.cast(y, element_type(op.result))])
 
 
 def quant_mx(op: QuantMxOp, shapes: Shapes) -> None:
@@ -172,7 +173,7 @@ def _padded(step: Steps, x: SSAValue, axis: int, size: Expr) -> SSAValue:
     if dims[axis] == size:
         return x
     sizes = [step.build.index_or_int(d) for d in replaced(dims, axis, size)]
-    zeros = step.build.value(FullOp.make(0.0, sizes, result_type=element_of(x)))
+    zeros = step.build.value(FullOp.make(0.0, sizes, result_type=element_type(x)))
     return step.write(x, zeros, axis, Expr.const(0))
 
 

@@ -44,8 +44,8 @@ from pyptoc.dialects.pypto.reduce import (
 )
 from pyptoc.dialects.pypto.shape import ArangeOp
 from pyptoc.passes.shapes import Shapes
-from pyptoc.passes.steps import Steps, axis_of, element_of, is_last_axis, replaced
-from pyptoc.passes.typed import integer_width
+from pyptoc.passes.steps import Steps, axis_of, is_last_axis, replaced
+from pyptoc.passes.typed import element_type, integer_width
 
 NO = BoolAttr.from_bool(False)
 
@@ -55,7 +55,7 @@ LAST_INDEX = 2**31 - 1
 
 def reduction(op: ReductionOp, shapes: Shapes) -> None:
     """sum, prod, amax, amin in their one form; nothing if `op` has it already."""
-    source, target = element_of(op.source), element_of(op.result)
+    source, target = element_type(op.source), element_type(op.result)
     inside = source
     if isinstance(op, SumOp | ProdOp):
         inside = f32 if isinstance(source, AnyFloat) else target
@@ -70,7 +70,7 @@ def mean(op: MeanOp, shapes: Shapes) -> None:
     """The mean along one axis, in f32."""
     step = Steps.replacing(op, shapes, op.source)
     y = _mean(step, step.f32(_lines(step, op)))
-    _finish(step, op, step.cast(y, element_of(op.result)))
+    _finish(step, op, step.cast(y, element_type(op.result)))
 
 
 def var(op: VarOp, shapes: Shapes) -> None:
@@ -79,7 +79,7 @@ def var(op: VarOp, shapes: Shapes) -> None:
     x = step.f32(_lines(step, op))
     centred = step.sub(x, step.mean(x, -1))
     y = _mean(step, step.mul(centred, centred))
-    _finish(step, op, step.cast(y, element_of(op.result)))
+    _finish(step, op, step.cast(y, element_type(op.result)))
 
 
 def logsumexp(op: LogsumexpOp, shapes: Shapes) -> None:
@@ -90,7 +90,7 @@ def logsumexp(op: LogsumexpOp, shapes: Shapes) -> None:
     base = step.where(step.eq(m, -math.inf), 0.0, m)
     total = step.sum(step.exp(step.sub(x, base)), -1)
     y = step.add(step.log(total), base)
-    _finish(step, op, step.cast(y, element_of(op.result)))
+    _finish(step, op, step.cast(y, element_type(op.result)))
 
 
 def argument(op: ArgmaxOp | ArgminOp, shapes: Shapes) -> None:
@@ -107,7 +107,7 @@ def argument(op: ArgmaxOp | ArgminOp, shapes: Shapes) -> None:
         is_some = Compare("<=", Expr.const(1), size)
         step.build.require(is_some, f"{name} of no elements", (), "PTO404")
     hit = step.eq(x, step.reduce(AmaxOp if name == "argmax" else AminOp, x, -1))
-    if isinstance(element_of(x), AnyFloat):
+    if isinstance(element_type(x), AnyFloat):
         hit = step.emit(OrOp.make(hit, step.emit(NeOp.make(x, x))))
     order = ArangeOp.make([step.build.index_or_int(size)], result_type=i32)
     index = step.where(hit, step.build.value(order), LAST_INDEX)
@@ -116,7 +116,7 @@ def argument(op: ArgmaxOp | ArgminOp, shapes: Shapes) -> None:
 
 def cumsum(op: CumsumOp, shapes: Shapes) -> None:
     """The scan in its one form; nothing if `op` has it already."""
-    element = element_of(op.source)
+    element = element_type(op.source)
     inside = f32 if isinstance(element, AnyFloat) else element
     width = integer_width(element)
     if width is not None and width < 32:

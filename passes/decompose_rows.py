@@ -32,7 +32,8 @@ from pyptoc.dialects.pypto.indexing import (
 from pyptoc.dialects.pypto.shape import TransposeOp, ViewOp
 from pyptoc.passes import index_obligations
 from pyptoc.passes.shapes import Shapes
-from pyptoc.passes.steps import Steps, element_of, rank_of
+from pyptoc.passes.steps import Steps
+from pyptoc.passes.typed import element_type, tensor_rank
 
 Putting = TypeVar("Putting", bound=IndexAddOp | IndexPutOp | ScatterOp)
 
@@ -42,9 +43,9 @@ def gather_rows(op: GatherRowsOp, shapes: Shapes) -> None:
     step = Steps.replacing(op, shapes, op.source)
     rows, at = shapes.dims(op.source), shapes.dims(op.indices)
     source, indices = op.source, op.indices
-    if rank_of(source) != 2 and not is_view(source):
+    if tensor_rank(source) != 2 and not is_view(source):
         source = step.reshape(source, [rows[0], product(rows[1:])])
-    if rank_of(indices) == 0 or (rank_of(indices) > 1 and not is_view(indices)):
+    if tensor_rank(indices) == 0 or (tensor_rank(indices) > 1 and not is_view(indices)):
         indices = step.reshape(indices, [product(at)])
     if source is op.source and indices is op.indices:
         return
@@ -70,7 +71,7 @@ def scatter_rows(op: ScatterRowsOp, shapes: Shapes) -> None:
     step = Steps.replacing(op, shapes, op.dest)
     step.owe(index_obligations.scatter_rows(op))
     indices = op.indices
-    if rank_of(indices) != 1:
+    if tensor_rank(indices) != 1:
         indices = step.reshape(indices, [count])
         indices.name_hint = op.indices.name_hint
     source = op.source if fits else step.reshape(op.source, [count, width])
@@ -100,7 +101,7 @@ def index_put(op: IndexPutOp, shapes: Shapes) -> None:
 
 def index_add(op: IndexAddOp | IndexPutOp | ScatterOp, shapes: Shapes) -> None:
     """f16 and bf16 are added in f32 and rounded once."""
-    element = element_of(op.dest)
+    element = element_type(op.dest)
     if not isinstance(element, BFloat16Type | Float16Type):
         return
     if not isinstance(op, IndexAddOp) and not kept(op, "add", "accumulate"):
@@ -123,7 +124,7 @@ def emit_tiled(step: Steps, op: Operation) -> SSAValue:
     result = step.emit(op)
     tile = step.op.attributes.get("tile")
     if isinstance(tile, VecTileAttr):
-        op.attributes["tile"] = VecTileAttr(tile.sizes[-rank_of(result) :])
+        op.attributes["tile"] = VecTileAttr(tile.sizes[-tensor_rank(result) :])
     return result
 
 

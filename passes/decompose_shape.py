@@ -31,7 +31,8 @@ from pyptoc.dialects.pypto.infer import is_integer
 from pyptoc.dialects.pypto.shape import ArangeOp, ConcatOp, ViewOp
 from pyptoc.passes.obligations import value_name
 from pyptoc.passes.shapes import Shapes
-from pyptoc.passes.steps import Steps, element_of, rank_of, replaced
+from pyptoc.passes.steps import Steps, replaced
+from pyptoc.passes.typed import element_type, tensor_rank
 
 CODE = "PTO402"
 
@@ -40,7 +41,7 @@ def concat(op: ConcatOp, shapes: Shapes) -> None:
     """Tensors one after the other."""
     step = Steps.replacing(op, shapes, op.result)
     first, *rest = op.inputs
-    joined = op.axis.value.data % rank_of(first)
+    joined = op.axis.value.data % tensor_rank(first)
     for other in rest:
         pairs = zip(shapes.dims(first), shapes.dims(other), strict=True)
         for axis, (want, have) in enumerate(pairs):
@@ -57,7 +58,7 @@ def concat(op: ConcatOp, shapes: Shapes) -> None:
 
 def arange(op: ArangeOp, shapes: Shapes) -> None:
     """Counting in i32; nothing if `op` does."""
-    element = element_of(op.result)
+    element = element_type(op.result)
     if element == i32:
         return
     step = Steps.replacing(op, shapes, op.result)
@@ -102,12 +103,12 @@ def _turned(
     """One half: a product with cos and one with sin, in x's type."""
     a, cos, b, sin = (step.f32(value) for value in (*straight, *across))
     y = step.add(step.mul(a, cos), step.mul(step.neg(b) if negative else b, sin))
-    return step.cast(y, element_of(op.result))
+    return step.cast(y, element_type(op.result))
 
 
 def _halves(step: Steps, x: SSAValue, half: Expr) -> Sequence[SSAValue]:
     """The first `half` elements of the last axis, and as many behind them."""
-    if not rank_of(x) or step.shapes.dims(x)[-1] == Expr.const(1):
+    if not tensor_rank(x) or step.shapes.dims(x)[-1] == Expr.const(1):
         return x, x  # broadcast
     return step.part(x, -1, 0, half), step.part(x, -1, half, half)
 

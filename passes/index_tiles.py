@@ -28,7 +28,7 @@ from pyptoc.passes.index_shapes import (
     selected,
 )
 from pyptoc.passes.shapes import Dims, Shapes
-from pyptoc.passes.structured import element_type
+from pyptoc.passes.typed import element_type
 from pyptoc.passes.vector_tiles import FILL, MAX_COLUMNS, MAX_ROWS, VectorTile
 from pyptoc.runtime.machine import Machine
 

@@ -37,8 +37,8 @@ from pyptoc.passes.groups import Domain, Group, domain_of, groups_in
 from pyptoc.passes.matmul_shape import matmul_shape
 from pyptoc.passes.partition import blocks_of
 from pyptoc.passes.shapes import Shapes
-from pyptoc.passes.structured import element_type, tensor_rank
 from pyptoc.passes.tile_settings import TILE, nearest_tile
+from pyptoc.passes.typed import element_type, tensor_rank
 from pyptoc.passes.vector_tiles import VectorChooser, VectorTile
 from pyptoc.runtime.machine import Machine
 

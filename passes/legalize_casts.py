@@ -48,8 +48,8 @@ from pyptoc.passes.base import PyptocPass
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.cast_routes import INTEGER_RANGES, Fix, Route, find_route
 from pyptoc.passes.shapes import Shapes
-from pyptoc.passes.steps import element_of
 from pyptoc.passes.support import check_support
+from pyptoc.passes.typed import element_type
 from pyptoc.runtime.machine import Machine
 
 ELEMENTS = {str(element): element for element in ELEMENT_TYPES}
@@ -73,7 +73,7 @@ class LegalizeCastsPass(PyptocPass):
 
 def _legalize(op: CastOp, machine: Machine) -> None:
     """Replace `op` by its chain, if the machine does not have it."""
-    source, target = element_of(op.source), element_of(op.result)
+    source, target = element_type(op.source), element_type(op.result)
     names = _name(source), _name(target)
     if source == target:
         _replace(op, op.source)
@@ -104,7 +104,7 @@ def _replace(op: CastOp, value: SSAValue) -> None:
 
 
 def _refuse(op: CastOp, machine: Machine) -> NoReturn:
-    source, target = element_of(op.source), element_of(op.result)
+    source, target = element_type(op.source), element_type(op.result)
     have = sorted(to for at, to in machine.casts if at == str(source))
     error(
         op,
@@ -136,7 +136,7 @@ def _chain(op: CastOp, route: Route) -> SSAValue:
 
 def _narrow(build: Builder, op: CastOp, value: SSAValue) -> SSAValue:
     """`value`, i32, in the range of the target: clipped, or its low bits alone."""
-    low, high = INTEGER_RANGES[str(element_of(op.result))]
+    low, high = INTEGER_RANGES[str(element_type(op.result))]
     if op.saturate is None or op.saturate.value.data:
         return build.value(ClipOp.make(value, low, high))
     if low:

@@ -35,8 +35,8 @@ from pyptoc.dialects.subscripts import Mixed
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.cube_tiles import MX_BLOCK, CubeTile, round_up
 from pyptoc.passes.kernel_body import Drain, KernelBody, Tile, bounds_of, buffer_type_of
-from pyptoc.passes.structured import element_type
 from pyptoc.passes.tile_settings import TILE
+from pyptoc.passes.typed import element_type
 
 
 @dataclass

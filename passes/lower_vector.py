@@ -61,8 +61,7 @@ from pyptoc.passes.kernel_body import (
     static_or,
 )
 from pyptoc.passes.lower_index import lower_index
-from pyptoc.passes.structured import element_type
-from pyptoc.passes.typed import constant
+from pyptoc.passes.typed import constant, element_type
 
 ROW_NAMES: dict[type[Operation], str] = {
     SumOp: "row_sum",

@@ -42,11 +42,12 @@ from pyptoc.passes.builder import Builder
 from pyptoc.passes.cleanup import erase_dead
 from pyptoc.passes.groups import Group, domain_of
 from pyptoc.passes.shapes import Shapes
-from pyptoc.passes.structured import element_type, enclosing
+from pyptoc.passes.structured import enclosing
 from pyptoc.passes.task_builder import Roots
 from pyptoc.passes.task_form import replace_op
 from pyptoc.passes.tile_settings import TILE
 from pyptoc.passes.tile_vector import VectorTiler
+from pyptoc.passes.typed import element_type
 from pyptoc.passes.vector_tiles import VectorChooser
 
 

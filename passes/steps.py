@@ -21,7 +21,6 @@ from xdsl.dialects.builtin import IntegerAttr, StringAttr, f32
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from pyptoc.dialects.expr import Compare, Expr
-from pyptoc.dialects.pypto import brackets
 from pyptoc.dialects.pypto.attrs import VecTileAttr
 from pyptoc.dialects.pypto.elementwise import (
     AddOp,
@@ -50,6 +49,7 @@ from pyptoc.passes.builder import Builder
 from pyptoc.passes.obligation import Obligation
 from pyptoc.passes.ranges import Ranges
 from pyptoc.passes.shapes import Shapes
+from pyptoc.passes.typed import element_type, shape_of, tensor_rank
 
 Value = SSAValue | int | float
 """An operand: a tensor, an f32 scalar, or a number that is a literal."""
@@ -171,7 +171,7 @@ class Steps:
 
     def cast(self, x: SSAValue, to: Attribute, mode: str | None = None) -> SSAValue:
         """`x` with elements of type `to`; `x` itself if it has them."""
-        if element_of(x) == to and mode is None:
+        if element_type(x) == to and mode is None:
             return x
         return self.emit(CastOp.make(x, to, mode=mode))
 
@@ -227,7 +227,7 @@ class Steps:
     def part(self, x: SSAValue, axis: int, offset: Expr | int, size: Expr) -> SSAValue:
         """The part of `x` along `axis` from `offset`, `size` long."""
         box = (self.build.index_or_int(offset), self.build.index_or_int(size))
-        whole: list[object] = [None] * rank_of(x)
+        whole: list[object] = [None] * tensor_rank(x)
         whole[axis] = box
         return self.build.value(ViewOp.make(x, whole))
 
@@ -239,7 +239,7 @@ class Steps:
 
     def to_last(self, x: SSAValue, axis: int) -> SSAValue:
         """`x` with `axis` moved behind the others, where tasks fold and scan."""
-        order = list(range(rank_of(x)))
+        order = list(range(tensor_rank(x)))
         order.append(order.pop(axis))
         if _shape(x) == self.shape:
             self.order = order
@@ -247,14 +247,14 @@ class Steps:
 
     def from_last(self, x: SSAValue, axis: int) -> SSAValue:
         """`x` with its last axis at place `axis`: undoes `to_last`."""
-        order = list(range(rank_of(x) - 1))
-        order.insert(axis, rank_of(x) - 1)
+        order = list(range(tensor_rank(x) - 1))
+        order.insert(axis, tensor_rank(x) - 1)
         self.order = None
         return self.transpose(x, order)
 
     def join(self, parts: Sequence[SSAValue], axis: int, type_: Attribute) -> SSAValue:
         """Tensors one after the other along `axis`, each written to its place."""
-        axis %= rank_of(parts[0])
+        axis %= tensor_rank(parts[0])
         shapes = [self.shapes.dims(part) for part in parts]
         sizes = list(shapes[0])
         sizes[axis] = sum((dims[axis] for dims in shapes), start=Expr.const(0))
@@ -271,7 +271,7 @@ class Steps:
         self, part: SSAValue, whole: SSAValue, axis: int, begin: Expr
     ) -> SSAValue:
         """`whole` with `part` in it, which starts at `begin` along `axis`."""
-        offsets: list[int | SSAValue] = [0] * rank_of(whole)
+        offsets: list[int | SSAValue] = [0] * tensor_rank(whole)
         offsets[axis] = self.build.index_or_int(begin)
         return self.build.value(AssembleOp.make(part, whole, offsets))
 
@@ -288,12 +288,12 @@ class AlongAxis(Protocol):
 
 def axis_of(op: AlongAxis) -> int:
     """The axis an op works along, counted from the front."""
-    return op.axis.value.data % rank_of(op.source)
+    return op.axis.value.data % tensor_rank(op.source)
 
 
 def is_last_axis(op: AlongAxis) -> bool:
     """Whether an op works along the last axis of its operand."""
-    return axis_of(op) == rank_of(op.source) - 1
+    return axis_of(op) == tensor_rank(op.source) - 1
 
 
 def replaced(dims: Sequence[Expr], axis: int, *sizes: Expr | int) -> list[Expr | int]:
@@ -302,15 +302,5 @@ def replaced(dims: Sequence[Expr], axis: int, *sizes: Expr | int) -> list[Expr |
     return [*dims[:axis], *sizes, *dims[axis + 1 :]]
 
 
-def element_of(value: SSAValue) -> Attribute:
-    """The element type of a tensor."""
-    return brackets.element_of(value.type)
-
-
-def rank_of(value: SSAValue) -> int:
-    """The rank of a tensor."""
-    return len(_shape(value))
-
-
 def _shape(value: SSAValue) -> tuple[int, ...]:
-    return brackets.shape_of(value.type)
+    return shape_of(value.type)

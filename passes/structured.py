@@ -17,7 +17,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from pyptoc.dialects.pypto.shape import ArangeOp, FullOp
 from pyptoc.dialects.pypto.structure import Kind, Monoid, Runs, Structure, Structured
 from pyptoc.passes.shapes import Dims, Shapes
-from pyptoc.passes.typed import constant, tensor_type
+from pyptoc.passes.typed import constant
 
 Op = TypeVar("Op", bound=Operation)
 
@@ -84,16 +84,6 @@ def iteration_dims(op: Operation, shapes: Shapes) -> Dims:
 def tensor_operands(op: Operation) -> list[SSAValue]:
     """The tensors an op reads boxes of (not an assemble's destination)."""
     return [access.value for access in structure_of(op).reads]
-
-
-def tensor_rank(value: SSAValue) -> int:
-    """The rank of a tensor value."""
-    return tensor_type(value).get_num_dims()
-
-
-def element_type(value: SSAValue) -> Attribute:
-    """The element type of a tensor value."""
-    return tensor_type(value).element_type
 
 
 def enclosing(op: Operation, kind: type[Op]) -> Op | None:

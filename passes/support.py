@@ -21,8 +21,8 @@ from pyptoc.dialects.pypto.shape import (
     TransposeOp,
     ViewOp,
 )
-from pyptoc.passes.steps import element_of
 from pyptoc.passes.structured import unit_of
+from pyptoc.passes.typed import element_type
 from pyptoc.runtime.machine import Machine, load_machine, machine_names
 
 PULLED = (EmptyOp, ReinterpretOp, ReshapeOp, TransposeOp, ViewOp)
@@ -58,7 +58,7 @@ def _refuse(op: Operation) -> NoReturn:
 
 
 def _check_product(op: MatmulOp | ScaledMmOp, machine: Machine) -> None:
-    elements = {str(element_of(op.lhs)), str(element_of(op.rhs))}
+    elements = {str(element_type(op.lhs)), str(element_type(op.rhs))}
     missing = sorted(elements - machine.matmul_inputs)
     if missing:
         have = ", ".join(sorted(machine.matmul_inputs))

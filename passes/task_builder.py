@@ -27,7 +27,7 @@ from pyptoc.dialects.pypto.structure import WHOLE, Access
 from pyptoc.dialects.subscripts import DYNAMIC
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.shapes import DimKey, Dims, Shapes
-from pyptoc.passes.structured import element_type
+from pyptoc.passes.typed import element_type
 from pyptoc.passes.windows import Window, window_of
 
 ZERO = Expr.const(0)

@@ -43,7 +43,6 @@ from pyptoc.passes.infer_tiles import contraction_of
 from pyptoc.passes.matmul_shape import MatmulShape, matmul_shape
 from pyptoc.passes.nests import Nest
 from pyptoc.passes.shapes import Dims, Shapes
-from pyptoc.passes.structured import element_type
 from pyptoc.passes.task_builder import (
     ZERO,
     BodyBuilder,
@@ -58,7 +57,7 @@ from pyptoc.passes.task_builder import (
     open_tasks,
 )
 from pyptoc.passes.tile_settings import TILE
-from pyptoc.passes.typed import constant
+from pyptoc.passes.typed import constant, element_type
 from pyptoc.passes.windows import Window, window_of
 
 TRANSPOSES = ("a_trans", "b_trans", "scales_a_trans", "scales_b_trans")

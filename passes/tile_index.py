@@ -52,7 +52,7 @@ from pyptoc.passes.index_shapes import (
 from pyptoc.passes.index_tiles import indices_at_once, tiled_value
 from pyptoc.passes.nests import Nest
 from pyptoc.passes.shapes import Shapes
-from pyptoc.passes.structured import element_type, structure_of
+from pyptoc.passes.structured import structure_of
 from pyptoc.passes.task_builder import (
     ONE,
     ZERO,
@@ -68,6 +68,7 @@ from pyptoc.passes.task_builder import (
 )
 from pyptoc.passes.tile_selection import SelectionBody, full
 from pyptoc.passes.tile_settings import TILE
+from pyptoc.passes.typed import element_type
 from pyptoc.passes.windows import window_of
 
 

@@ -33,7 +33,7 @@ from pyptoc.dialects.subscripts import Mixed
 from pyptoc.passes.index_shapes import Selection, selected
 from pyptoc.passes.index_tiles import kept_at_once
 from pyptoc.passes.shapes import Shapes
-from pyptoc.passes.structured import element_type, is_one
+from pyptoc.passes.structured import is_one
 from pyptoc.passes.task_builder import (
     ONE,
     ZERO,
@@ -42,7 +42,7 @@ from pyptoc.passes.task_builder import (
     bounded_type,
     cut,
 )
-from pyptoc.passes.typed import constant
+from pyptoc.passes.typed import constant, element_type
 
 Store = Callable[[BodyBuilder, SSAValue, SSAValue, Sequence[Extent]], None]
 Lists = tuple[SSAValue, SSAValue]

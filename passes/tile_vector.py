@@ -59,7 +59,6 @@ from pyptoc.passes.repeat import REPEATS, last_axis, numbers, repeat
 from pyptoc.passes.shapes import Shapes
 from pyptoc.passes.structured import (
     LEAVES,
-    element_type,
     fold_of,
     identity,
     is_one,
@@ -79,6 +78,7 @@ from pyptoc.passes.task_builder import (
     open_tasks,
 )
 from pyptoc.passes.tile_settings import TILE
+from pyptoc.passes.typed import element_type
 
 Tiles = dict[SSAValue, SSAValue]
 """A value of the group (or outside of it) to its tile."""

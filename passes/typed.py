@@ -28,6 +28,16 @@ def tensor_type(value: SSAValue) -> TensorType[Attribute]:
     return tensor(value.type)
 
 
+def tensor_rank(value: SSAValue) -> int:
+    """The rank of a tensor value."""
+    return tensor_type(value).get_num_dims()
+
+
+def element_type(value: SSAValue) -> Attribute:
+    """The element type of a tensor value."""
+    return tensor_type(value).element_type
+
+
 def tensor(type_: Attribute) -> TensorType[Attribute]:
     """A type that is known to be a tensor's."""
     assert isinstance(type_, TensorType)

@@ -20,8 +20,9 @@ from pyptoc.dialects.tile_types import BufType, bytes_of, element_bits
 from pyptoc.passes.cube_tiles import round_up
 from pyptoc.passes.groups import Domain, Group
 from pyptoc.passes.shapes import Shapes
-from pyptoc.passes.structured import element_type, is_one, is_reduction, tensor_operands
+from pyptoc.passes.structured import is_one, is_reduction, tensor_operands
 from pyptoc.passes.tile_settings import TILE
+from pyptoc.passes.typed import element_type
 from pyptoc.passes.windows import window_of
 from pyptoc.runtime.machine import Machine
 

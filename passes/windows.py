@@ -21,7 +21,7 @@ from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.pypto.shape import TransposeOp, ViewOp
 from pyptoc.dialects.subscripts import ints
 from pyptoc.passes.shapes import Dims, Shapes
-from pyptoc.passes.structured import tensor_rank
+from pyptoc.passes.typed import tensor_rank
 
 
 @dataclass(frozen=True)
