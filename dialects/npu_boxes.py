@@ -160,11 +160,6 @@ class AssembleOp(_BoxWriteOp):
         assert not isinstance(owner, Operation)
         return cast(TasksOp, owner.parent_op())
 
-    @property
-    def out_index(self) -> int:
-        """The position of the destination among `tasks.outs`."""
-        return cast(BlockArgument, self.dest).index - self.tasks.rank
-
     def verify_(self) -> None:
         dest = self.dest
         tasks = dest.owner.parent_op() if isinstance(dest, BlockArgument) else None

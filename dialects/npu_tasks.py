@@ -203,9 +203,6 @@ class TasksOp(IRDLOperation):
     def wait_list(self) -> list[tuple[SSAValue, Selector]]:
         return wait_list(self.waits, self.selectors)
 
-    def set_accesses(self, accesses: Sequence[Access]) -> None:
-        self.properties["accesses"] = accesses_attr(accesses)
-
     # -- assembly
 
     @classmethod

@@ -114,8 +114,8 @@ class Need:
     helps: str
 
 
-def needs(tile: CubeTile, c: Contraction, l1_slots: int = 1) -> list[Need]:
-    """What `tile` takes of each space, every buffer once (L1: `l1_slots` times)."""
+def needs(tile: CubeTile, c: Contraction) -> list[Need]:
+    """What `tile` takes of each space, every buffer once."""
     scale = Float8E8M0FNUType()
 
     def size(rows: int, columns: int, element: Attribute, space: str) -> int:
@@ -151,7 +151,7 @@ def needs(tile: CubeTile, c: Contraction, l1_slots: int = 1) -> list[Need]:
         one += size(1, tile.n0, f32, "l1")
         found.append(Need("fb", row, "nL0 * 4 B", f"{tile.n0} * 4 = {row} B", "n"))
     numbers = f"({tile.m0} + {tile.n0}) * {tile.k1}, {one} B"
-    found.append(Need("l1", one * l1_slots, "(mL0 + nL0) * kL1", numbers, "k"))
+    found.append(Need("l1", one, "(mL0 + nL0) * kL1", numbers, "k"))
     return found
 
 

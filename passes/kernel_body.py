@@ -108,9 +108,9 @@ class KernelBody:
         top = Builder(InsertPoint.at_start(self.kernel.block), at.location)
         alloc = top.value(tile.AllocOp.make(type_, SLOTS))
         build = Builder.before(at)
-        return build.value(tile.SlotOp.make(alloc, self.trip_slot(loop, at)))
+        return build.value(tile.SlotOp.make(alloc, self.trip_slot(loop)))
 
-    def trip_slot(self, loop: scf.ForOp, at: Operation) -> SSAValue:
+    def trip_slot(self, loop: scf.ForOp) -> SSAValue:
         """The number of the trip modulo the slots."""
         counter = Expr.sym(loop.body.block.args[0])
         lower, step = self.bound(loop.lb), self.bound(loop.step)

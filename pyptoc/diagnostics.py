@@ -9,7 +9,7 @@ op.mlir:12:34: error[PTO101]: '1e-3' is not an MLIR number
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from xdsl.dialects.builtin import FileLineColLoc
 
@@ -33,11 +33,6 @@ def render(diagnostic: Diagnostic, sources: Mapping[str, str]) -> str:
     gutter, lines = excerpt
     details = diagnostic.details(" " * gutter)
     return "\n".join([diagnostic.headline, *lines, *details])
-
-
-def render_all(diagnostics: Iterable[Diagnostic], sources: Mapping[str, str]) -> str:
-    """Several diagnostics, each ending in a newline."""
-    return "".join(render(one, sources) + "\n" for one in diagnostics)
 
 
 def _excerpt(

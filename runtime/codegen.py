@@ -221,12 +221,12 @@ class Translator:
         self.line(f"for {variable} in range({bounds}):")
         with self.indented():
             self.line("pass")
-            self.loop_body(op, block)
+            self.loop_body(block)
             self._assign(names, block)
         for result, name in zip(op.results, names, strict=True):
             self.names[result] = name
 
-    def loop_body(self, op: Operation, block: Block) -> None:
+    def loop_body(self, block: Block) -> None:
         """The body of a loop; a subclass may know a faster way."""
         for inner in block.ops:
             if not isinstance(inner, scf.YieldOp):
@@ -250,7 +250,7 @@ class Translator:
             self.line(keyword)
             with self.indented():
                 self.line("pass")
-                self.loop_body(op, region.block)
+                self.loop_body(region.block)
                 self._assign(names, region.block)
         for result, name in zip(op.results, names, strict=True):
             self.names[result] = name

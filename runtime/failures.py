@@ -14,8 +14,8 @@ from pyptoc.dialects.pypto.scalars import AssertOp
 from pyptoc.runtime.memory import Memory
 
 
-def raise_out_of_bounds(op: Operation, message: str, rule: str = "") -> NoReturn:
-    raise RunError([Diagnostic("PTO402", message, op.location, rule=rule)])
+def raise_out_of_bounds(op: Operation, message: str) -> NoReturn:
+    raise RunError([Diagnostic("PTO402", message, op.location)])
 
 
 def raise_conflict(op: Operation, message: str, note: str) -> NoReturn:

@@ -36,7 +36,7 @@ from pyptoc.runtime import (
 )
 from pyptoc.runtime.inputs import as_storage
 from pyptoc.runtime.numerics import Array, storage_dtype
-from pyptoc.runtime.reference_core import HANDLERS, Interpreter, dtype_of
+from pyptoc.runtime.reference_core import Interpreter, dtype_of
 from pyptoc.runtime.reference_values import Memory, Tensor, describe_missing
 from pyptoc.runtime.signature import (
     Argument,
@@ -120,11 +120,6 @@ def _probed(interp: Interpreter, function: Operation) -> Iterator[tuple[str, Arr
             interp.probes[op.label.data] = op, Tensor(zeros)
     for name, (op, tensor) in interp.probes.items():
         yield name, _whole(interp, name, tensor, op)
-
-
-def supported(name: str) -> bool:
-    """Whether the interpreter knows an operation, by its name."""
-    return name in HANDLERS
 
 
 def _input(argument: Argument, inputs: Mapping[str, Any]) -> Any:

@@ -18,7 +18,7 @@ from pyptoc.runtime.reference_values import Destination, Mask, Memory, Tensor
 from pyptoc.runtime.reference_wide import wide
 
 
-def storage(interp: Interpreter, value: Any, op: Any) -> tuple[Array, Mask | None]:
+def storage(interp: Interpreter, value: Any) -> tuple[Array, Mask | None]:
     """The elements of a tensor, destination or memory, and which were written."""
     found = interp.env[value]
     if isinstance(found, Destination):
@@ -69,7 +69,7 @@ def _place_in_pages(
 ) -> int:
     """The row that an index means through the page table."""
     value, offsets, pages = op.lookup
-    table, _ = storage(interp, value, op)
+    table, _ = storage(interp, value)
     page_rows, count = op.page.value.data, interp.integer(pages)
     if not 0 <= index < count * page_rows:
         last = count * page_rows - 1
@@ -135,7 +135,7 @@ def turned(op: Any, part: Array) -> Array:
 
 @handles("npu.gather")
 def gather(interp: Interpreter, op: Any) -> Tensor:
-    memory, written = storage(interp, op.memory, op)
+    memory, written = storage(interp, op.memory)
     rows, columns = (interp.integer(extent) for extent in op.extents)
     result = np.zeros((rows, columns), memory.dtype)
     marks = np.ones((rows, columns), np.bool_)
@@ -153,7 +153,7 @@ def gather(interp: Interpreter, op: Any) -> Tensor:
 
 @handles("npu.scatter")
 def scatter(interp: Interpreter, op: Any) -> None:
-    memory, written = storage(interp, op.memory, op)
+    memory, written = storage(interp, op.memory)
     rows, columns = (interp.integer(extent) for extent in op.extents)
     source = interp.array(op.data, op).reshape(rows, columns)
     tasks = [loop.execution for loop in interp.loops if loop.kind == "task"]

@@ -212,17 +212,12 @@ class KernelTranslator(Translator):
 
     # Control flow.
 
-    def section_body(self, block: Block) -> None:
-        """The body of a section, whose groups are those of a loop body."""
-        for op in block.ops:
-            self.operation(op)
-
-    def loop_body(self, op: Operation, block: Block) -> None:
+    def loop_body(self, block: Block) -> None:
         limits, boxes = dict(self.limits), dict(self.boxes)
         if block in self.cube.steps:
             self.cube.loop_body(block)
         else:
-            super().loop_body(op, block)
+            super().loop_body(block)
         self.limits, self.boxes = limits, boxes
 
     def _loop(self, op: Operation) -> None:

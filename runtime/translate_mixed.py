@@ -62,7 +62,7 @@ class Mixed:
         to.line(f"def {name}({half}):")
         with to.indented(), to.in_section(half or "0", cube):
             to.line("if False: yield" if to.core.pipes is None else "pass")
-            to.section_body(op.body.block)
+            to.block(op.body.block)
         calls = [f"{name}()"] if cube else [f"{name}({n})" for n in range(HALVES)]
         if to.core.pipes is None:
             to.sections += calls

@@ -57,7 +57,7 @@ def _store(to: KernelTranslator, op: StoreOp) -> None:
     to.check_extents(op.source, rows, columns)
     box = _checked_box(to, op)
     with to.instruction(op):
-        source = _oriented(to, op, _converted(to, op))
+        source = _oriented(op, _converted(to, op))
         if op.combine is not None:
             fold = to.bind(_COMBINE[op.combine.data])
             source = f"{fold}({box}, {source})"
@@ -105,7 +105,7 @@ class _Drain:
         return numerics.cast(acc, self.element, "rint")
 
 
-def _oriented(to: KernelTranslator, op: StoreOp, source: str) -> str:
+def _oriented(op: StoreOp, source: str) -> str:
     """The [rows, columns] box as the memory's box has its dimensions."""
     row, column = op.box_dims
     if row == -1 and column == -1:

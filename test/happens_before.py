@@ -149,21 +149,13 @@ class Checker:
         return self.problems
 
 
-def problems_of(
-    kernel: KernelOp,
-    scalars: Mapping[str, int] | None = None,
-    same: Mapping[str, str] | None = None,
-) -> list[str]:
-    """What is wrong with the flags of `kernel` for these scalars (grid indices are 0).
-
-    `same` names memory parameters that are the same buffer as another.
-    """
+def problems_of(kernel: KernelOp, scalars: Mapping[str, int]) -> list[str]:
+    """What is wrong with the flags of `kernel`; grid indices are 0."""
     checker = Checker()
-    by_name = {argument.name_hint or "": argument for argument in kernel.block.args}
-    for name, argument in by_name.items():
+    for argument in kernel.block.args:
         if isinstance(argument.type, MemRefType):
-            checker.values[argument] = by_name[(same or {}).get(name, name)]
+            checker.values[argument] = argument
         else:
-            checker.values[argument] = (scalars or {}).get(name, 0)
+            checker.values[argument] = scalars.get(argument.name_hint or "", 0)
     checker.block(kernel.block)
     return checker.finish()

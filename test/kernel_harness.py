@@ -86,7 +86,6 @@ def vector(
     *,
     options: str = "",
     columns: int = COLUMNS,
-    seed: int | None = None,
 ) -> Array:
     """Run `tile.<instruction>` on inputs (array, element type, form).
 
@@ -120,7 +119,7 @@ def vector(
     }}
     """
     out = np.zeros((ROWS, columns), DTYPES[result])
-    run_kernel(text, (), [*(array for array, _, _ in inputs), out], (M, N), seed=seed)
+    run_kernel(text, (), [*(array for array, _, _ in inputs), out], (M, N))
     box = (M, 1 if instruction.startswith("row_") and columns == 1 else N)
     outside = np.ones(out.shape, bool)
     outside[: box[0], : box[1]] = False

@@ -15,9 +15,9 @@ from random_writer import FLOATS, INTEGERS, Dim, Dims, Value, Writer, type_text
 NUMBERS = (*FLOATS, *INTEGERS)
 
 
-def body_steps(w: Writer, count: int, products: bool = True) -> None:
+def body_steps(w: Writer, count: int) -> None:
     """Some steps in the body of a loop."""
-    steps = w.steps or VECTOR_STEPS + ((matmul,) if products else ())
+    steps = w.steps or (*VECTOR_STEPS, matmul)
     for _ in range(count):
         w.random.choice(steps)(w)
 

@@ -191,10 +191,6 @@ class Writer:
     def root(self) -> Writer:
         return self if self.parent is None else self.parent.root
 
-    @property
-    def in_loop(self) -> bool:
-        return self.parent is not None
-
     def child(self) -> Writer:
         """A writer for a nested block, with a pool of its own."""
         return Writer(self.random, self, tiles=self.tiles, steps=self.steps, mx=self.mx)

@@ -174,16 +174,15 @@ class Call:
             return format_float(number) if isinstance(number, float) else str(number)
         return format_literal(value)
 
-    def name_of(self, field: str, index: int = 0) -> str:
+    def name_of(self, field: str) -> str:
         """`%x`, as the source has it where there is one."""
-        key = field if index == 0 and field in self.spans else f"{field}.{index}"
-        span = self.spans.get(key)
+        span = self.spans.get(field, self.spans.get(f"{field}.0"))
         if span is not None:
             return span.text
-        value = self.operands[field][index]
+        value = self.operands[field][0]
         if self.parser is not None:
             return self.parser.name_of(value)
-        return f"%{value.name_hint}" if value.name_hint else f"operand {index + 1}"
+        return f"%{value.name_hint}" if value.name_hint else "operand 1"
 
     def error(
         self,

@@ -374,15 +374,13 @@ def rounded(values: Array, element: str) -> Array:
     return np.asarray(values).astype(DTYPES[element])
 
 
-def approximately(
-    values: Array, element: str, steps: float = 1, near: float = 0
-) -> Want:
+def approximately(values: Array, element: str, steps: float = 1) -> Want:
     """A golden in f64 that a result may miss by some roundings."""
     return Want(
         np.asarray(values, np.float64),
         element,
         steps * ROUNDING[element],
-        max(near, TINY[element]),
+        TINY[element],
     )
 
 
