@@ -26,7 +26,7 @@ from math import prod
 from xdsl.ir import SSAValue
 
 from pyptoc.dialects.expr import Expr
-from pyptoc.dialects.pypto.infer_matmul import Equation
+from pyptoc.dialects.pypto.infer_einsum import Equation
 from pyptoc.dialects.pypto.matmul import EinsumOp, MatmulOp
 from pyptoc.dialects.pypto.shape import ExpandOp
 from pyptoc.passes.builder import Builder

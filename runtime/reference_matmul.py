@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from xdsl.ir import Operation
 
-from pyptoc.dialects.pypto.infer_matmul import Equation
+from pyptoc.dialects.pypto.infer_einsum import Equation
 from pyptoc.runtime import numerics
 from pyptoc.runtime.numerics import Array
 from pyptoc.runtime.reference_core import Interpreter, dtype_of, handles, hint

@@ -10,8 +10,9 @@ encoding `#npu.max<16, 256>`; `tensor` puts the encoding back on a result that h
 `?` and a bound for every dimension.
 
 This file holds what every family shares: dimensions, broadcasting, element types and
-the check of a written result type. `infer_matmul.py` contracts, `infer_shape.py` moves
-elements without computing, `infer_composite.py` has the ops that read as sentences.
+the check of a written result type. `infer_matmul.py` and `infer_einsum.py` contract,
+`infer_shape.py` moves elements without computing, `infer_composite.py` has the ops that
+read as sentences.
 """
 
 from __future__ import annotations

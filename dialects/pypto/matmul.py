@@ -23,6 +23,7 @@ from xdsl.irdl import (
 )
 from xdsl.traits import Pure
 
+from pyptoc.dialects.pypto import infer_einsum
 from pyptoc.dialects.pypto import infer_matmul as inference
 from pyptoc.dialects.pypto.attrs import CubeTileAttr
 from pyptoc.dialects.pypto.base import PyptoOp
@@ -354,7 +355,7 @@ class EinsumOp(ProductOp):
     @classmethod
     def infer(cls, call: Call) -> Sequence[Attribute]:
         return [
-            inference.einsum(
+            infer_einsum.einsum(
                 call.site,
                 call.text("equation"),
                 call.type("lhs"),
