@@ -6,6 +6,7 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
+from element_types import DTYPES
 from numpy.typing import NDArray
 
 from pyptoc.dialects.context import make_context
@@ -19,15 +20,6 @@ from pyptoc.runtime.translate import Core, KernelTranslator
 
 Array = NDArray[Any]
 BF16 = ml_dtypes.bfloat16
-DTYPES: dict[str, Any] = {
-    "f32": np.float32,
-    "f16": np.float16,
-    "bf16": BF16,
-    "i32": np.int32,
-    "i16": np.int16,
-    "i8": np.int8,
-    "i1": np.bool_,
-}
 FLOATS = ("f32", "f16", "bf16")
 INTEGERS = ("i32", "i16", "i8")
 ROWS, COLUMNS = 8, 48

@@ -19,26 +19,12 @@ from math import prod
 from random import Random
 from typing import Any
 
-import ml_dtypes
 import numpy as np
+from element_types import DTYPES
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
 
-DTYPES: dict[str, Any] = {
-    "f32": np.float32,
-    "f16": np.float16,
-    "bf16": ml_dtypes.bfloat16,
-    "i8": np.int8,
-    "i16": np.int16,
-    "i32": np.int32,
-    "i64": np.int64,
-    "ui8": np.uint8,
-    "i1": np.bool_,
-    "f8E4M3FN": ml_dtypes.float8_e4m3fn,
-    "f8E5M2": ml_dtypes.float8_e5m2,
-    "f8E8M0FNU": ml_dtypes.float8_e8m0fnu,
-}
 FLOATS = ("f32", "f16", "bf16")
 INTEGERS = ("i8", "i16", "i32", "i64", "ui8")
 LARGE = 64.0

@@ -12,9 +12,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 import pytest
+from element_types import DTYPES
 from numpy.typing import NDArray
 
 from pyptoc.api import compile
@@ -29,18 +29,8 @@ Array = NDArray[Any]
 Inputs = dict[str, Any]
 MACHINES = ("ascend950", "ascend910b")
 ORDERS = (1, 2, 3)
-DTYPES: dict[str, Any] = {
-    "f32": np.float32,
-    "f16": np.float16,
-    "bf16": ml_dtypes.bfloat16,
-    "f8E4M3FN": ml_dtypes.float8_e4m3fn,
-    "i8": np.int8,
-    "ui8": np.uint8,
-    "i16": np.int16,
-    "i32": np.int32,
-    "i64": np.int64,
-    "i1": np.bool_,
-}
+ELEMENTS = [name for name in DTYPES if name not in ("f8E5M2", "f8E8M0FNU")]
+"""The element types that indexing ops move."""
 
 
 @dataclass(frozen=True)

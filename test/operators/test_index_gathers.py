@@ -6,7 +6,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from operators.indexing_cases import DTYPES, Case, check, gather_rows, program, values
+from operators.indexing_cases import (
+    DTYPES,
+    ELEMENTS,
+    Case,
+    check,
+    gather_rows,
+    program,
+    values,
+)
 
 from pyptoc.api import compile
 from pyptoc.pipeline import default_pipeline
@@ -37,7 +45,7 @@ def test_gather_rows(rows: int, row: Any, shape: Any, dynamic: bool) -> None:
     check(Case(text, inputs, want))
 
 
-@pytest.mark.parametrize("element", [*DTYPES])
+@pytest.mark.parametrize("element", ELEMENTS)
 def test_gather_rows_types(element: str) -> None:
     draw = np.random.default_rng(3)
     index = ["i32", "i64"][len(element) % 2]

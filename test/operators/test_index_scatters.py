@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from operators.indexing_cases import (
-    DTYPES,
+    ELEMENTS,
     Array,
     Case,
     check,
@@ -63,7 +63,7 @@ def test_scatter_rows(
     assert same(c, kept), "the input was changed"
 
 
-@pytest.mark.parametrize("element", [*DTYPES])
+@pytest.mark.parametrize("element", ELEMENTS)
 def test_scatter_rows_types(element: str) -> None:
     draw = np.random.default_rng(7)
     c, x = values(draw, element, 20, 24), values(draw, element, 12, 24)

@@ -8,6 +8,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from element_types import DTYPES
 from xdsl.dialects.builtin import ModuleOp
 
 from pyptoc.dialects.context import make_context
@@ -39,13 +40,7 @@ def test_element_types(element: str, accumulator: str) -> None:
     """Fused and not, every matmul type; integers exactly, at K above 1024."""
     text = KERNEL.replace("xf16", f"x{element}")
     text = text.replace("xf32", f"x{accumulator}")
-    dtype = {
-        "f16": np.float16,
-        "bf16": ml_dtypes.bfloat16,
-        "f32": np.float32,
-        "i8": np.int8,
-        "f8E4M3FN": ml_dtypes.float8_e4m3fn,
-    }[element]
+    dtype = DTYPES[element]
     generator = np.random.default_rng(3)
     low, high, depth = (-128, 128, 3000) if element == "i8" else (-4, 4, 331)
     a = generator.integers(low, high, (70, depth)).astype(dtype)
