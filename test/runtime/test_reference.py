@@ -5,21 +5,12 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 import pytest
+from interpreting import failure, run
 from operators import goldens
 from operators import grouped_matmul_swiglu_quant as gmm
 
-from pyptoc.dialects.context import make_context
-from pyptoc.dialects.diagnostics import RunError
-from pyptoc.dialects.parsing import parse_module
-from pyptoc.runtime.reference import interpret
-
 BF16 = ml_dtypes.bfloat16
 RNG = np.random.default_rng(7)
-
-
-def run(text, **inputs):
-    """The results of a program by name."""
-    return interpret(parse_module(text, "t.mlir", make_context()), inputs)
 
 
 def run_body(signature, body, result_types, **inputs):
@@ -33,15 +24,6 @@ def run_body(signature, body, result_types, **inputs):
     }}"""
     results = run(text, **inputs)
     return [results[f"result{i}"] for i in range(len(result_types))]
-
-
-def failure(text, **inputs):
-    """The one diagnostic of a run that fails."""
-    with pytest.raises(RunError) as caught:
-        run(text, **inputs)
-    (diagnostic,) = caught.value.diagnostics
-    assert diagnostic.at_run_time
-    return diagnostic
 
 
 def normal(*shape, dtype=np.float32, scale=1.0):

@@ -4,24 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from interpreting import failure, run
 
-from pyptoc.dialects.context import make_context
-from pyptoc.dialects.diagnostics import CompileError, RunError
-from pyptoc.dialects.parsing import parse_module
-from pyptoc.runtime.reference import interpret
+from pyptoc.dialects.diagnostics import CompileError
 from pyptoc.runtime.reference_core import HANDLERS
-
-
-def run(text, **inputs):
-    return interpret(parse_module(text, "t.mlir", make_context()), inputs)
-
-
-def failure(text, **inputs):
-    with pytest.raises(RunError) as caught:
-        run(text, **inputs)
-    (diagnostic,) = caught.value.diagnostics
-    assert diagnostic.at_run_time
-    return diagnostic
 
 
 def place(diagnostic):
