@@ -27,6 +27,7 @@ with the pipe that moves or uses the data, so a channel needs no flags:
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Self
 
@@ -260,23 +261,15 @@ class PushOp(_ChannelUse):
             check_extent(f"the number of {name}", extent, min(mine, other))
 
 
-@irdl_op_definition
-class PopOp(_ChannelUse):
-    """The slot that was filled first, once there is one.
-
-    %b = tile.pop %s : !tile.chan<128x128xf32, l0c -> ub, rows>
-    """
-
-    name = "tile.pop"
+class _Taking(_ChannelUse, ABC):
+    """An instruction of who takes from a channel."""
 
     channel = operand_def(ChannelType)
-    buffer = result_def(BufType)
 
     @classmethod
+    @abstractmethod
     def make(cls, channel: SSAValue) -> Self:
-        return cls.create(
-            operands=[channel], result_types=[channel_type(channel).popped]
-        )
+        """The instruction on `channel`."""
 
     @property
     def pipe(self) -> Pipe:
@@ -284,9 +277,6 @@ class PopOp(_ChannelUse):
 
     def reads(self) -> list[SSAValue]:
         return []
-
-    def writes(self) -> list[SSAValue]:
-        return [self.buffer]
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
@@ -304,6 +294,27 @@ class PopOp(_ChannelUse):
         print_options(printer, self.attributes)
         print_types(printer, [self.channel])
 
+
+@irdl_op_definition
+class PopOp(_Taking):
+    """The slot that was filled first, once there is one.
+
+    %b = tile.pop %s : !tile.chan<128x128xf32, l0c -> ub, rows>
+    """
+
+    name = "tile.pop"
+
+    buffer = result_def(BufType)
+
+    @classmethod
+    def make(cls, channel: SSAValue) -> Self:
+        return cls.create(
+            operands=[channel], result_types=[channel_type(channel).popped]
+        )
+
+    def writes(self) -> list[SSAValue]:
+        return [self.buffer]
+
     def verify_(self) -> None:
         self._verify_side(pushes=False)
         if self.buffer.type != channel_type(self.channel).popped:
@@ -313,7 +324,7 @@ class PopOp(_ChannelUse):
 
 
 @irdl_op_definition
-class FreeOp(_ChannelUse):
+class FreeOp(_Taking):
     """Gives back the slot that was popped first.
 
     tile.free %s : !tile.chan<128x128xf32, l0c -> ub, rows>
@@ -321,35 +332,12 @@ class FreeOp(_ChannelUse):
 
     name = "tile.free"
 
-    channel = operand_def(ChannelType)
-
     @classmethod
     def make(cls, channel: SSAValue) -> Self:
         return cls.create(operands=[channel])
 
-    @property
-    def pipe(self) -> Pipe:
-        return PIPES_OF_WAY[channel_type(self.channel).way][1]
-
-    def reads(self) -> list[SSAValue]:
-        return []
-
     def writes(self) -> list[SSAValue]:
         return []
-
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        channel = parse_value(parser)
-        op = cls.make(channel)
-        op.attributes = parser.parse_optional_attr_dict()
-        parse_types(parser, [channel])
-        return op
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_ssa_value(self.channel)
-        print_options(printer, self.attributes)
-        print_types(printer, [self.channel])
 
     def verify_(self) -> None:
         self._verify_side(pushes=False)
