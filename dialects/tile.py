@@ -42,15 +42,14 @@ from pyptoc.dialects.assembly import (
     Mixed,
     int_attr,
     parse_one_mixed,
-    parse_options,
     parse_types,
     parse_value,
     print_one_mixed,
     print_options,
     print_types,
 )
-from pyptoc.dialects.memory import AllocatesResult
-from pyptoc.dialects.tile_channel import ChannelOp, ChannelType, SplitAttr
+from pyptoc.dialects.tile_alloc import Allocation
+from pyptoc.dialects.tile_channel import ChannelType, SplitAttr
 from pyptoc.dialects.tile_flags import BarrierOp, SetFlagOp, WaitFlagOp
 from pyptoc.dialects.tile_indexing import GatherOp, OneHotOp, ScatterOp, TopkOp
 from pyptoc.dialects.tile_matmul import MatmulMxOp, MatmulOp
@@ -73,11 +72,8 @@ from pyptoc.dialects.tile_vector import VECTOR_OPS, VectorOp
 # Buffers -----------------------------------------------------------------------------
 
 
-_ALLOC = ("addr", "slots")
-
-
 @irdl_op_definition
-class AllocOp(IRDLOperation):
+class AllocOp(Allocation):
     """A buffer of `slots` equal boxes, each of which `bytes_of` its type bytes large.
 
     Before plan-memory it has no address. Slot i lies at `addr + i * bytes_of(type)`.
@@ -88,11 +84,7 @@ class AllocOp(IRDLOperation):
 
     name = "tile.alloc"
 
-    addr = opt_prop_def(IntegerAttr.constr(i64))
-    slots = opt_prop_def(IntegerAttr.constr(i64))
     buffer = result_def(BufType)
-
-    traits = traits_def(AllocatesResult())
 
     @classmethod
     def make(cls, type: BufType, slots: int = 1, address: int | None = None) -> Self:
@@ -104,18 +96,6 @@ class AllocOp(IRDLOperation):
     @property
     def type(self) -> BufType:
         return buffer_type(self.results[0])
-
-    @property
-    def slot_count(self) -> int:
-        return 1 if self.slots is None else self.slots.value.data
-
-    @property
-    def address(self) -> int | None:
-        return None if self.addr is None else self.addr.value.data
-
-    @property
-    def total_bytes(self) -> int:
-        return self.slot_count * bytes_of(self.type)
 
     def set_address(self, address: int | None) -> None:
         if address is None:
@@ -129,27 +109,8 @@ class AllocOp(IRDLOperation):
         else:
             self.properties["slots"] = int_attr(slots)
 
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        properties, attributes = parse_options(parser, _ALLOC)
-        parser.parse_punctuation(":")
-        return cls.create(
-            result_types=[parser.parse_type()],
-            properties=properties,
-            attributes=attributes,
-        )
-
-    def print(self, printer: Printer) -> None:
-        written = {n: self.properties[n] for n in _ALLOC if n in self.properties}
-        print_options(printer, {**written, **self.attributes})
-        printer.print_string(" : ")
-        printer.print_attribute(self.type)
-
     def verify_(self) -> None:
-        if self.slot_count < 1:
-            raise VerifyException(f"slots is {self.slot_count}, but must be at least 1")
-        if self.address is not None and self.address < 0:
-            raise VerifyException(f"addr is {self.address}, but must not be negative")
+        super().verify_()
         if self.slot_count > 1:
             for use in self.results[0].uses:
                 if not isinstance(use.operation, SlotOp):
@@ -229,14 +190,14 @@ class SlotOp(IRDLOperation):
             )
 
 
-def allocation_of(buffer: SSAValue) -> AllocOp | ChannelOp:
+def allocation_of(buffer: SSAValue) -> Allocation:
     """The allocation that `buffer` is or is a slot of, or the channel it is from."""
     owner = buffer.owner
     if isinstance(owner, SlotOp):
         owner = owner.source.owner
     elif isinstance(owner, PopOp):
         owner = owner.channel.owner
-    assert isinstance(owner, AllocOp | ChannelOp)
+    assert isinstance(owner, Allocation)
     return owner
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Self, cast
 
-from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.dialects.utils import EnumAttribute
 from xdsl.ir import (
     Attribute,
@@ -17,29 +16,23 @@ from xdsl.ir import (
     TypeAttribute,
 )
 from xdsl.irdl import (
-    IRDLOperation,
     irdl_attr_definition,
     irdl_op_definition,
-    opt_prop_def,
     result_def,
-    traits_def,
 )
-from xdsl.parser import AttrParser, Parser
+from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.str_enum import StrEnum
 
 from pyptoc.dialects.assembly import (
     int_attr,
-    parse_options,
-    print_options,
 )
-from pyptoc.dialects.memory import AllocatesResult
+from pyptoc.dialects.tile_alloc import Allocation
 from pyptoc.dialects.tile_types import (
     BufType,
     Pipe,
     Space,
-    bytes_of,
 )
 
 HALVES = 2
@@ -160,11 +153,8 @@ def channel_type(value: SSAValue) -> ChannelType:
     return cast(ChannelType, value.type)
 
 
-_CHANNEL = ("addr", "slots")
-
-
 @irdl_op_definition
-class ChannelOp(IRDLOperation):
+class ChannelOp(Allocation):
     """A queue of `slots` tiles between the sections of a mixed kernel.
 
     Its slots lie in the target's memory, from `addr` on: of each vector core its half.
@@ -174,11 +164,7 @@ class ChannelOp(IRDLOperation):
 
     name = "tile.channel"
 
-    addr = opt_prop_def(IntegerAttr.constr(i64))
-    slots = opt_prop_def(IntegerAttr.constr(i64))
     channel = result_def(ChannelType)
-
-    traits = traits_def(AllocatesResult())
 
     @classmethod
     def make(
@@ -191,39 +177,4 @@ class ChannelOp(IRDLOperation):
 
     @property
     def type(self) -> BufType:
-        """The type of a slot where it lies."""
         return channel_type(self.channel).popped
-
-    @property
-    def slot_count(self) -> int:
-        return 1 if self.slots is None else self.slots.value.data
-
-    @property
-    def address(self) -> int | None:
-        return None if self.addr is None else self.addr.value.data
-
-    @property
-    def total_bytes(self) -> int:
-        return self.slot_count * bytes_of(self.type)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        properties, attributes = parse_options(parser, _CHANNEL)
-        parser.parse_punctuation(":")
-        return cls.create(
-            result_types=[parser.parse_type()],
-            properties=properties,
-            attributes=attributes,
-        )
-
-    def print(self, printer: Printer) -> None:
-        written = {n: self.properties[n] for n in _CHANNEL if n in self.properties}
-        print_options(printer, {**written, **self.attributes})
-        printer.print_string(" : ")
-        printer.print_attribute(self.channel.type)
-
-    def verify_(self) -> None:
-        if self.slot_count < 1:
-            raise VerifyException(f"slots is {self.slot_count}, but must be at least 1")
-        if self.address is not None and self.address < 0:
-            raise VerifyException(f"addr is {self.address}, but must not be negative")

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from xdsl.ir import Attribute
 
 from pyptoc.dialects.diagnostics import CompileError, Diagnostic
-from pyptoc.dialects.tile import AllocOp
-from pyptoc.dialects.tile_channel import ChannelOp
+from pyptoc.dialects.tile_alloc import Allocation
 from pyptoc.dialects.tile_types import BufType, Space, bytes_of
 from pyptoc.runtime.machine import Machine
 from pyptoc.runtime.numerics import storage_dtype
@@ -75,7 +74,7 @@ class Buffers:
         for raw in self.storage.values():
             raw.fill(POISON)
 
-    def views(self, alloc: AllocOp | ChannelOp) -> tuple[Array, ...]:
+    def views(self, alloc: Allocation) -> tuple[Array, ...]:
         """The array of each slot of an allocation."""
         kind = alloc.type
         scale = IMAGE_BYTES if kind.space in _IMAGES else 1
@@ -96,7 +95,7 @@ class Buffers:
             self.storage[key].fill(POISON)
         return self.storage[key]
 
-    def _capacity(self, alloc: AllocOp | ChannelOp) -> int:
+    def _capacity(self, alloc: Allocation) -> int:
         space = self.machine.space(alloc.type.space.value)
         end = (alloc.address or 0) + alloc.total_bytes
         if end <= space.bytes:
@@ -130,7 +129,7 @@ def buffer_dtype(kind: BufType) -> np.dtype[Any]:
     return storage_dtype(kind.element_type)
 
 
-def may_overlap(one: AllocOp | ChannelOp, other: AllocOp | ChannelOp) -> bool:
+def may_overlap(one: Allocation, other: Allocation) -> bool:
     """Whether two allocations can share bytes."""
     if one is other:
         return True
