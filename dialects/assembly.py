@@ -68,11 +68,8 @@ def int_attr(value: int) -> IntegerAttr[IntegerType]:
 
 def split_mixed(values: Iterable[Mixed]) -> tuple[list[SSAValue], IntArray]:
     """The operands among `values`, and all of them as a static array."""
-    values = tuple(values)
-    operands = [v for v in values if not isinstance(v, int)]
-    return operands, int_array(
-        tuple(v if isinstance(v, int) else DYNAMIC for v in values)
-    )
+    static, operands = subscripts.split_mixed(values)
+    return operands, int_array(tuple(static))
 
 
 def join_mixed(static: IntArray, operands: Sequence[SSAValue]) -> list[Mixed]:
@@ -195,10 +192,7 @@ def _compact(value: Attribute) -> Attribute:
 # Printing ----------------------------------------------------------------------------
 
 
-def print_mixed(printer: Printer, values: Iterable[Mixed]) -> None:
-    """`[%m, 256]`"""
-    with printer.in_square_brackets():
-        print_mixed_items(printer, values)
+print_mixed = subscripts.print_mixed_list
 
 
 def print_mixed_items(printer: Printer, values: Iterable[Mixed]) -> None:

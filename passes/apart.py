@@ -158,9 +158,8 @@ class Iteration:
         rate = stores[0].offsets[axis].subs(here) - stores[0].offsets[axis]
         if not self.is_fixed(rate) or rate == Expr.const(0):
             return False
-        length = (rate if not rate.is_const or rate.value > 0 else -rate) * self.bounds[
-            2
-        ]
+        _, _, step = self.bounds
+        length = step * (-rate if rate.is_const and rate.value < 0 else rate)
         rests = [s.offsets[axis] - rate * Expr.sym(self.index) for s in stores]
         return any(
             all(

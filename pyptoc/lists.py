@@ -55,7 +55,7 @@ def machines() -> str:
 
 def ops(word: str) -> str:
     """
-    The ops of our dialects with their summaries; `word` selects some of them.
+    The ops of the dialects with their summaries; `word` selects some of them.
 
     Where it selects no more than `IN_FULL`, what follows the summary comes, too:
     semantics, and an example of the syntax.
