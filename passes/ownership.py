@@ -127,9 +127,7 @@ class Ownership:
         if not is_last_user(value, user):
             return False
         match value:
-            case OpResult(op=ViewOp() | TransposeOp()):
-                return False
-            case OpResult(op=ReinterpretOp()):
+            case OpResult(op=ViewOp() | TransposeOp() | ReinterpretOp()):
                 return False
             case OpResult(op=ReshapeOp() as op):
                 return self.may_overwrite(op.source, op)
