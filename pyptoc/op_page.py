@@ -72,7 +72,7 @@ def page() -> str:
 
 
 def ops_of(*names: str) -> Iterator[type[Operation]]:
-    """The operations of some of our dialects, in the order of their definition."""
+    """The operations of some dialects, in the order of their definition."""
     for name in names:
         yield from load(DIALECTS[name]).operations
 

@@ -19,7 +19,6 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, SSAValue, TypeAttribute
 from xdsl.irdl import AttrConstraint
 from xdsl.printer import Printer
-from xdsl.utils.mlir_lexer import MLIRTokenKind
 
 from pyptoc.dialects.diagnostics import did_you_mean, error
 from pyptoc.dialects.literals import (
@@ -37,8 +36,11 @@ from pyptoc.dialects.pypto.syntax import (
     Element,
     Fields,
     Names,
+    keep_operand,
     op_group,
     operand_name,
+    parse_operand,
+    print_operand,
     take,
 )
 
@@ -240,29 +242,19 @@ class IntOrIndex(Int):
         return f"{super().usage(names)} | {operand_name(names, self.operand)}"
 
     def parse(self, call: Call, parser: LocParser) -> None:
-        if not parser.at(MLIRTokenKind.PERCENT_IDENT):
+        if not parse_operand(self.operand, call, parser):
             super().parse(call, parser)
-            return
-        value, call.spans[self.operand] = parser.parse_value()
-        call.operands[self.operand] = (value,)
-        call.written.append((self.operand, value))
 
     def print(self, op: PyptoOp, printer: Printer) -> None:
-        value = getattr(op, self.operand)
-        if value is None:
+        if not print_operand(self.operand, op, printer):
             super().print(op, printer)
-        else:
-            printer.print_string(" ")
-            printer.print_ssa_value(value)
 
     def accept(self, call: Call, args: deque[Any], fields: Fields) -> None:
         given = take(self.operand, args, fields)
         if isinstance(given, int):
             call.properties[self.name] = self.convert(given)
             return
-        value = SSAValue.get(given)
-        call.operands[self.operand] = (value,)
-        call.written.append((self.operand, value))
+        keep_operand(self.operand, call, given)
 
 
 class Literal(Element):
@@ -312,20 +304,12 @@ class LiteralOrScalar(Literal):
         return f"{super().usage(names)} | {operand_name(names, self.scalar)}"
 
     def parse(self, call: Call, parser: LocParser) -> None:
-        if not parser.at(MLIRTokenKind.PERCENT_IDENT):
+        if not parse_operand(self.scalar, call, parser):
             super().parse(call, parser)
-            return
-        value, call.spans[self.scalar] = parser.parse_value()
-        call.operands[self.scalar] = (value,)
-        call.written.append((self.scalar, value))
 
     def print(self, op: PyptoOp, printer: Printer) -> None:
-        value = getattr(op, self.scalar)
-        if value is None:
+        if not print_operand(self.scalar, op, printer):
             super().print(op, printer)
-        else:
-            printer.print_string(" ")
-            printer.print_ssa_value(value)
 
     def accept(self, call: Call, args: deque[Any], fields: Fields) -> None:
         by_name = self.scalar in fields
@@ -333,9 +317,7 @@ class LiteralOrScalar(Literal):
         if not isinstance(given, SSAValue):
             super().accept(call, args, fields)
             return
-        value = SSAValue.get(take(self.scalar, args, fields))
-        call.operands[self.scalar] = (value,)
-        call.written.append((self.scalar, value))
+        keep_operand(self.scalar, call, take(self.scalar, args, fields))
 
     def typed(self, operands: Mapping[str, tuple[SSAValue, ...]]) -> list[SSAValue]:
         return list(operands.get(self.scalar, ()))

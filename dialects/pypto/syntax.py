@@ -19,7 +19,7 @@ from xdsl.dialects.builtin import (
     ShapedType,
     UnitAttr,
 )
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.printer import Printer
 from xdsl.utils.mlir_lexer import MLIRTokenKind
 
@@ -108,6 +108,32 @@ def take(name: str, args: deque[Any], fields: Fields) -> Any:
     return args.popleft()
 
 
+def keep_operand(field: str, call: Call, given: SSAValue | Operation) -> None:
+    """Take a value as the operand `field`."""
+    value = SSAValue.get(given)
+    call.operands[field] = (value,)
+    call.written.append((field, value))
+
+
+def parse_operand(field: str, call: Call, parser: LocParser) -> bool:
+    """Read `%x` as the operand `field`, if there is one."""
+    if not parser.at(MLIRTokenKind.PERCENT_IDENT):
+        return False
+    value, call.spans[field] = parser.parse_value()
+    keep_operand(field, call, value)
+    return True
+
+
+def print_operand(field: str, op: PyptoOp, printer: Printer) -> bool:
+    """Write the operand `field`, if the op has it."""
+    value = getattr(op, field)
+    if value is None:
+        return False
+    printer.print_string(" ")
+    printer.print_ssa_value(value)
+    return True
+
+
 class Operands(Element):
     """SSA operands, one for each field, with commas: `%a, %b`."""
 
@@ -130,10 +156,8 @@ class Operands(Element):
                     length=len(call.name),
                     help=call.example(),
                 )
-            value, span = parser.parse_value()
-            call.operands[name] = (value,)
-            call.spans[name] = span
-            call.written.append((name, value))
+            value, call.spans[name] = parser.parse_value()
+            keep_operand(name, call, value)
 
     def print(self, op: PyptoOp, printer: Printer) -> None:
         printer.print_string(" ")
@@ -146,9 +170,7 @@ class Operands(Element):
 
     def accept(self, call: Call, args: deque[Any], fields: Fields) -> None:
         for name in self.names:
-            value = SSAValue.get(take(name, args, fields))
-            call.operands[name] = (value,)
-            call.written.append((name, value))
+            keep_operand(name, call, take(name, args, fields))
 
     def wants(self, args: deque[Any], fields: Fields) -> bool:
         by_position = bool(args) and isinstance(args[0], SSAValue)
