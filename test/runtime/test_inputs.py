@@ -19,18 +19,15 @@ from pyptoc.runtime.inputs import accept, complete, load_npz
 from pyptoc.runtime.signature import Signature, Tolerance, read_signature
 
 
-def signature(arguments: str, results: str = "", entry: str | None = None) -> Signature:
-    """The signature of a private-less function with these arguments."""
-    text = f"func.func @f({arguments}) {results} {{\n  func.return\n}}\n"
-    if results:
-        text = text.replace("  func.return\n", "  // no return needed here\n")
-    module = parse_module(text, "op.mlir", make_context())
-    return read_signature(module, entry)
+def signature(arguments: str) -> Signature:
+    """The signature of a function with these arguments."""
+    text = f"func.func @f({arguments}) {{\n  func.return\n}}\n"
+    return read_signature(parse_module(text, "op.mlir", make_context()))
 
 
-def message(error: pytest.ExceptionInfo[CompileError], index: int = 0) -> str:
-    """Everything that a diagnostic says."""
-    found = error.value.diagnostics[index]
+def message(error: pytest.ExceptionInfo[CompileError]) -> str:
+    """Everything that the first diagnostic says."""
+    found = error.value.diagnostics[0]
     notes = " ".join(note.message for note in found.notes)
     return (
         f"[{found.code}] {found.message} {found.rule} {found.here} {notes} {found.help}"
