@@ -88,7 +88,7 @@ def _require_sizes(
             "PTO503",
             f"sizes to choose: {', '.join(unknown)}",
             rule=f"@{signature.name} has dynamic sizes; made-up inputs need them",
-            help=f"--random-inputs=1 --bind={example}",
+            help=f"--bind={example}",
         )
 
 
