@@ -92,7 +92,10 @@ class TestRun:
             (["--random-inputs=1"], "error[PTO503]: sizes to choose: n"),
             (["--bind=m=1"], "help: names: n, x, k"),
             (["--entry=scal"], "did you mean @scale?"),
-            (["--random-inputs=1", "--bind=n=3", "--tol=z=1:1"], "no result 'z'"),
+            (
+                ["--random-inputs=1", "--bind=n=3", "--tol=z=1:1"],
+                "--tol needs --expect",
+            ),
         ],
     )
     def test_errors(self, argv: list[str], expected: str) -> None:
