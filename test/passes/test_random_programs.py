@@ -25,16 +25,16 @@ from random_stages import stages
 from random_writer import Program
 
 EXAMPLES = {
-    "chains": 30,
-    "mixtures": 20,
-    "loops": 20,
-    "updates": 20,
-    "nothing": 15,
-    "matmul": 30,
-    "rows": 20,
-    "casts": 20,
-    "grouped": 15,
-    "scaled": 15,
+    "chains": 15,
+    "mixtures": 10,
+    "loops": 10,
+    "updates": 10,
+    "nothing": 8,
+    "matmul": 15,
+    "rows": 10,
+    "casts": 10,
+    "grouped": 8,
+    "scaled": 8,
     "operators": 25,
 }
 """How many of each family an ordinary run draws."""
