@@ -32,10 +32,10 @@ from pyptoc.dialects.pypto.indexing import (
     TopkOp,
 )
 from pyptoc.dialects.pypto.shape import ArangeOp, ViewOp
-from pyptoc.passes.decompose_rows import is_view
 from pyptoc.passes.shapes import Shapes
 from pyptoc.passes.steps import Steps, axis_of, is_last_axis
 from pyptoc.passes.typed import tensor_rank
+from pyptoc.passes.windows import is_view
 
 
 def topk(op: TopkOp, shapes: Shapes) -> None:

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from xdsl.dialects.builtin import BFloat16Type, Float16Type
-from xdsl.ir import Operation, OpResult, SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.pypto.attrs import VecTileAttr
@@ -29,11 +29,11 @@ from pyptoc.dialects.pypto.indexing import (
     ScatterOp,
     ScatterRowsOp,
 )
-from pyptoc.dialects.pypto.shape import TransposeOp, ViewOp
 from pyptoc.passes import index_obligations
 from pyptoc.passes.shapes import Shapes
 from pyptoc.passes.steps import Steps
 from pyptoc.passes.typed import element_type, tensor_rank
+from pyptoc.passes.windows import is_view
 
 Putting = TypeVar("Putting", bound=IndexAddOp | IndexPutOp | ScatterOp)
 
@@ -139,8 +139,3 @@ def product(dims: Sequence[Expr]) -> Expr:
     for dim in dims:
         total = total * dim
     return total
-
-
-def is_view(value: SSAValue) -> bool:
-    """Whether a reshape of `value` would copy it."""
-    return isinstance(value, OpResult) and isinstance(value.op, ViewOp | TransposeOp)

@@ -35,7 +35,7 @@ from pyptoc.dialects.pypto.indexing import (
     TopkOp,
 )
 from pyptoc.dialects.pypto.structure import WHOLE
-from pyptoc.passes.typed import tensor_type
+from pyptoc.passes.typed import tensor_rank
 
 if TYPE_CHECKING:
     from pyptoc.passes.shapes import Dims, Shapes
@@ -111,10 +111,6 @@ def per_of(access: Indexed) -> str:
     return "box" if column is None else "column"
 
 
-def _rank(value: SSAValue) -> int:
-    return tensor_type(value).get_num_dims()
-
-
 def scattered(shapes: Shapes, op: Scatter) -> Dims:
     """The sizes of the result of a scatter."""
     return shapes.dims(op.dest)
@@ -136,7 +132,7 @@ def hot(shapes: Shapes, op: OneHotOp) -> Dims:
 def boxed(shapes: Shapes, op: TileGatherOp | TileOneHotOp) -> Dims:
     """The sizes of the tile that a task gathers or marks."""
     extents = [shapes.mixed(extent) for extent in op.extents]
-    return tuple(extents[2 - _rank(op.results[0]) :])
+    return tuple(extents[2 - tensor_rank(op.results[0]) :])
 
 
 def merged(shapes: Shapes, op: TileTopkOp) -> Dims:

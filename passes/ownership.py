@@ -51,6 +51,7 @@ from pyptoc.passes.builder import Builder
 from pyptoc.passes.index_shapes import Scatter
 from pyptoc.passes.structured import defined_in
 from pyptoc.passes.typed import tensor_type
+from pyptoc.passes.windows import is_view
 
 
 @dataclass
@@ -300,11 +301,6 @@ def writes(op: Operation, value: SSAValue) -> bool:
 def is_fence(op: Operation) -> bool:
     """Whether `op` may stop the program or show something."""
     return any(isinstance(inner, AssertOp | PrintOp | ClaimOp) for inner in op.walk())
-
-
-def is_view(value: SSAValue) -> bool:
-    """Whether `value` is a window into another tensor."""
-    return isinstance(value, OpResult) and isinstance(value.op, ViewOp | TransposeOp)
 
 
 def is_borrowed(value: SSAValue) -> bool:

@@ -34,6 +34,11 @@ class Window:
     """The dimension of `base` that each dimension of the value is."""
 
 
+def is_view(value: SSAValue) -> bool:
+    """Whether `value` is a window into another tensor: a reshape would copy it."""
+    return isinstance(value.owner, ViewOp | TransposeOp)
+
+
 def window_of(value: SSAValue, shapes: Shapes) -> Window:
     """The box of the first tensor behind the views that make `value`."""
     op = value.owner
