@@ -18,6 +18,7 @@ What a loop carries and changes is copied once, before the loop.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
 
@@ -161,30 +162,28 @@ class Ownership:
         )
 
     def _own_yield(self, op: scf.YieldOp) -> None:
-        parent = op.parent_op()
-        self._own_operands(op, 0, parent if isinstance(parent, scf.ForOp) else None)
+        loop = op.parent_op()
+        if isinstance(loop, scf.ForOp):
+            self._own_operands(op, 0, lambda root: not defined_in(root, loop))
+        else:
+            self._own_operands(op, 0)
+
+    def _own_results(self, op: func.ReturnOp) -> None:
+        self._own_operands(op, 0, lambda root: is_argument(root, self.function))
 
     def _own_operands(
-        self, op: Operation, first: int, inside: scf.ForOp | None = None
+        self,
+        op: Operation,
+        first: int,
+        foreign: Callable[[SSAValue], bool] = lambda root: False,
     ) -> None:
-        """Operands from `first` on are buffers of their own, made `inside` a loop."""
+        """Operands from `first` on are buffers of their own, and none is `foreign`."""
         seen: set[SSAValue] = set()
         for index, value in list(enumerate(op.operands))[first:]:
             if not isinstance(value.type, TensorType):
                 continue
             root = root_of(value)
-            outer = inside is not None and not defined_in(root, inside)
-            if is_borrowed(value) or outer or root in seen:
-                self._copy_operand(op, index)
-            seen.add(root)
-
-    def _own_results(self, op: func.ReturnOp) -> None:
-        seen: set[SSAValue] = set()
-        for index, value in enumerate(list(op.operands)):
-            if not isinstance(value.type, TensorType):
-                continue
-            root = root_of(value)
-            if root in seen or is_borrowed(value) or is_argument(root, self.function):
+            if is_borrowed(value) or foreign(root) or root in seen:
                 self._copy_operand(op, index)
             seen.add(root)
 

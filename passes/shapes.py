@@ -16,7 +16,7 @@ The analysis only reads the IR. `passes.builder` turns an expression back into o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from typing import NamedTuple, cast
 
 from xdsl.dialects import arith, func, scf
@@ -52,7 +52,7 @@ from pyptoc.dialects.pypto.shape import (
     TransposeOp,
     ViewOp,
 )
-from pyptoc.dialects.pypto.structure import WHOLE, Structure, Structured
+from pyptoc.dialects.pypto.structure import WHOLE, Access, Structured
 from pyptoc.dialects.subscripts import ints
 from pyptoc.passes import index_shapes
 from pyptoc.passes.typed import shape_of
@@ -176,36 +176,38 @@ class Shapes:
     def _from_operands(self, op: Operation, value: SSAValue) -> Dims:
         """Of a structured op, the sizes of its axes; else each is a root of its own."""
         if isinstance(op, Structured):
-            structure = op.structure()
-            space = self._axes(structure)
-            written = next(a for a in structure.writes if a.value is value)
+            space = self.space(op)
+            written = next(a for a in op.structure().writes if a.value is value)
             return tuple(ONE if axis is None else space[axis] for axis in written.axes)
         rank = len(value.type.get_shape())  # pyright: ignore
         return tuple(Expr.sym(DimKey(value, axis)) for axis in range(rank))
 
     def space(self, op: Structured) -> Dims:
-        """The sizes of the axes of an op; of equal ones, a static one is preferred."""
+        """
+        The sizes of the axes of an op; of equal ones, a static one is preferred.
+
+        What no operand lies along is as long as the result.
+        """
         assert isinstance(op, Operation)
         known = self._spaces.get(op)
         if known is None:
-            known = self._spaces[op] = self._axes(op.structure())
+            structure = op.structure()
+            sizes: list[Expr | None] = [None] * structure.rank
+            self._measure(structure.reads, sizes)
+            if None in sizes:
+                self._measure(structure.writes, sizes)
+            known = self._spaces[op] = tuple(size or ONE for size in sizes)
         return known
 
-    def _axes(self, structure: Structure) -> Dims:
-        """What no operand lies along is as long as the result."""
-        sizes: list[Expr | None] = [None] * structure.rank
-        for access in (*structure.reads, *structure.writes):
-            if all(size is not None and size.is_const for size in sizes):
-                break
-            if access in structure.writes and None not in sizes:
-                break
+    def _measure(self, found: Sequence[Access], sizes: list[Expr | None]) -> None:
+        """Note how long the axes are that tensors lie along."""
+        for access in found:
             for axis, size in zip(access.axes, self.dims(access.value), strict=True):
                 if axis is None or axis == WHOLE:
                     continue
                 known = sizes[axis]
                 if known is None or (size.is_const and not known.is_const):
                     sizes[axis] = size
-        return tuple(ONE if size is None else size for size in sizes)
 
 
 def static_bound(expr: Expr) -> int | None:
