@@ -16,20 +16,6 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from pyptoc.dialects.context import PyptocContext
-from pyptoc.dialects.diagnostics import error
-from pyptoc.dialects.npu import KernelOp, Unit
-
-
-def refuse_mixed(kernel: KernelOp, what: str) -> None:
-    """An error for a mixed kernel in a pass that plans the kernels of one core."""
-    if kernel.unit.data == Unit.MIXED:
-        error(
-            kernel,
-            "PTO504",
-            f"{what} of the mixed kernel @{kernel.sym_name.data} are not planned",
-            rule="in a mixed kernel the author writes addr and flags",
-            help="--pipeline=schedule goes on from a mixed kernel that has both",
-        )
 
 
 @dataclass(frozen=True)

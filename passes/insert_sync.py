@@ -45,7 +45,7 @@ from pyptoc.dialects.context import PyptocContext
 from pyptoc.dialects.npu import KernelOp, kernels_of
 from pyptoc.dialects.tile import BarrierOp, SetFlagOp, WaitFlagOp
 from pyptoc.passes.aliases import parameter_aliases
-from pyptoc.passes.base import PyptocPass, refuse_mixed
+from pyptoc.passes.base import PyptocPass
 from pyptoc.passes.flag_ids import assign_ids
 from pyptoc.passes.flag_limits import Level, Limits
 from pyptoc.passes.flags import BlockPlan, Flag, plan_flags
@@ -56,6 +56,7 @@ from pyptoc.passes.hazards import (
     find_hazards,
     is_synchronised,
 )
+from pyptoc.passes.mixed import refuse_mixed
 
 Plans = dict[BlockNode, BlockPlan]
 

@@ -31,8 +31,9 @@ from pyptoc.dialects.context import PyptocContext
 from pyptoc.dialects.diagnostics import Note, error
 from pyptoc.dialects.npu import KernelOp, kernels_of
 from pyptoc.dialects.tile import AllocOp, Instruction
-from pyptoc.passes.base import PyptocPass, refuse_mixed
+from pyptoc.passes.base import PyptocPass
 from pyptoc.passes.liveness import Lifetime, lifetimes
+from pyptoc.passes.mixed import refuse_mixed
 from pyptoc.passes.packing import Packing, pack
 from pyptoc.passes.slots import can_lower_slots, lower_slots
 from pyptoc.runtime.machine import Machine, Space
