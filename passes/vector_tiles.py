@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import TensorType, i32
-from xdsl.ir import Attribute, Operation, OpResult, SSAValue
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Operation, OpResult, SSAValue
 
 from pyptoc.dialects.pypto.attrs import CubeTileAttr
 from pyptoc.dialects.pypto.reduce import CumsumOp
-from pyptoc.dialects.pypto.shape import ArangeOp, AssembleOp, ViewOp
+from pyptoc.dialects.pypto.shape import ArangeOp, AssembleOp
 from pyptoc.dialects.tile_types import BufType, bytes_of, element_bits
 from pyptoc.passes.cube_tiles import round_up
 from pyptoc.passes.groups import Domain, Group
@@ -126,7 +126,6 @@ class VectorChooser:
             for value in moved
         )
         kept += sum(self._accumulator(op, rows) for op in ops if phased)
-        kept += self._counting(rows, columns)
         live: dict[SSAValue, int] = {}
         worst = kept
         for index, op in enumerate(ops):
@@ -178,39 +177,15 @@ class VectorChooser:
             return 0
         return self._bytes(op.result, rows, columns)
 
-    def _counting(self, rows: int, columns: int) -> int:
-        """Tiles beside those of an `arange`: i32 ones, before and after its offset."""
-        most = 0
-        total = self.domain.columns
-        for value in self._made() | self._loaded():
-            if not isinstance(value.owner, ArangeOp):
-                continue
-            made = self._bytes(value, rows, columns)
-            counted = self._bytes(value, rows, columns, i32)
-            whole = total.is_const and total.value <= columns
-            moved = not whole or any(
-                isinstance(u.operation, ViewOp) for u in value.uses
-            )
-            spare = 0 if element_type(value) == i32 else counted
-            most = max(most, spare, 2 * counted - made if moved else 0)
-        return most
-
     def _is_row(self, value: SSAValue) -> bool:
         dims = self.shapes.dims(value)
         return not dims or is_one(dims, -1)
 
-    def _bytes(
-        self,
-        value: SSAValue,
-        rows: int,
-        columns: int,
-        element: Attribute | None = None,
-    ) -> int:
+    def _bytes(self, value: SSAValue, rows: int, columns: int) -> int:
         dims = self.shapes.dims(value)
         height = 1 if len(dims) < 2 or is_one(dims, -2) else rows
         width = 1 if not dims or is_one(dims, -1) else columns
-        element = element or element_type(value)
-        return bytes_of(BufType((height, width), element, "ub"))
+        return bytes_of(BufType((height, width), element_type(value), "ub"))
 
 
 def _results(op: Operation) -> list[SSAValue]:
