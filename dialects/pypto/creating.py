@@ -63,6 +63,11 @@ class CreatingOp(PyptoOp, Sizes, ABC):
     `make(sizes, result_type=bf16)` gives an element type only.
     """
 
+    sizes = var_operand_def(IndexType)
+    static_sizes = prop_def(DenseArrayBase)
+    max = opt_prop_def(ArrayAttr)
+    result = result_def(TensorType)
+
     @classmethod
     def infer(cls, call: Call) -> Sequence[Attribute]:
         sizes = sizes_of(call)
@@ -127,11 +132,6 @@ class EmptyOp(CreatingOp):
 
     name = "pypto.empty"
 
-    sizes = var_operand_def(IndexType)
-    static_sizes = prop_def(DenseArrayBase)
-    max = opt_prop_def(ArrayAttr)
-    result = result_def(TensorType)
-
     traits = traits_def(MemoryAllocEffect())
     SYNTAX = (SizeList(),)
 
@@ -156,11 +156,7 @@ class FullOp(CreatingOp, Structured):
     name = "pypto.full"
 
     scalar = opt_operand_def(ScalarAttr)
-    sizes = var_operand_def(IndexType)
     value = opt_prop_def(Attribute)
-    static_sizes = prop_def(DenseArrayBase)
-    max = opt_prop_def(ArrayAttr)
-    result = result_def(TensorType)
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = traits_def(Pure())
@@ -220,11 +216,6 @@ class ArangeOp(CreatingOp, Structured):
     """
 
     name = "pypto.arange"
-
-    sizes = var_operand_def(IndexType)
-    static_sizes = prop_def(DenseArrayBase)
-    max = opt_prop_def(ArrayAttr)
-    result = result_def(TensorType)
 
     traits = traits_def(Pure())
     SYNTAX = (SizeList(),)
