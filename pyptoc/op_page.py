@@ -39,11 +39,11 @@ _INTRODUCTION = """\
 Every operation of the tensor level, and in short those of the two levels below it. This
 page is generated (`pyptoc --docs-ops`); `pyptoc --list-ops WORD` shows a part of it.
 
-A tensor has rank 0 to 5 and sizes from 0 on. Types of results are inferred; `: ..` at
-the end of an operation is optional and checked. An element type is never converted but
-by `cast`. Every operation may also have `{tag = "..", tile = #..}`. In the lines of
-syntax `[ ]` means optional, but for subscripts and lists of sizes, and the settings in
-`{ }` are all optional. [The language](language.md) shows programs.
+Tensors of rank 0 to 5 are tested, with sizes from 0 on. Types of results are inferred;
+`: ..` at the end of an operation is optional and checked. An element type is never
+converted but by `cast`. Every operation may also have `{tag = "..", tile = #..}`. In
+the lines of syntax `[ ]` means optional, but for subscripts and lists of sizes, and the
+settings in `{ }` are all optional. [The language](language.md) shows programs.
 """
 _LOWER = """\
 ## Lower levels
