@@ -112,6 +112,9 @@ def rope(interp: Interpreter, op: Any) -> Tensor:
     x = wide(source)
     cos, sin = (wide(interp.array(value, op)) for value in (op.cos, op.sin))
     first = x.shape[-1] if op.first is None else op.first.value.data
+    if first % 2:
+        message = f"rope rotates pairs of the {first} elements of the last axis"
+        interp.fail(op, "PTO403", message)
     turned, rest = x[..., :first], source[..., first:]
     check_broadcast(interp, op, [(op.source, turned), (op.cos, cos), (op.sin, sin)])
     if op.interleaved is not None:

@@ -108,6 +108,22 @@ def test_other_sizes_differ(pipeline: str | None) -> None:
 
 
 @pytest.mark.parametrize("pipeline", ["", None], ids=["interpreted", "compiled"])
+@pytest.mark.parametrize("setting", ["", " {interleaved}"])
+@pytest.mark.parametrize("size", [1, 5])
+def test_rope_of_an_odd_size(pipeline: str | None, setting: str, size: int) -> None:
+    inputs = {name: np.ones((3, size), np.float32) for name in "xcs"}
+    body = f"%y = pypto.rope %x, %c, %s{setting}"
+    program = compile(whole_program(body, inputs, "tensor<?x?xf32>"), pipeline=pipeline)
+    message = f"rope rotates pairs of the {size} elements of the last axis"
+    with pytest.raises(RunError, match=message) as failure:
+        program.run(**inputs)
+    (found,) = failure.value.diagnostics
+    assert found.code == "PTO403"
+    assert found.location is not None
+    assert found.location.line.data == 2  # pyright: ignore
+
+
+@pytest.mark.parametrize("pipeline", ["", None], ids=["interpreted", "compiled"])
 @pytest.mark.parametrize("step", [0, -1])
 def test_step_is_positive(pipeline: str | None, step: int) -> None:
     program = compile(

@@ -286,4 +286,5 @@ def test_same_bits_of_nothing(name: str) -> None:
 )
 def test_same_bits_of_any_size(name: str, m: int, n: int, seed: int) -> None:
     m = 5 if name == "stated_types" else m
+    n -= n % 2 if name == "rope_dynamic" else 0  # an odd size is an error
     check(name, {"M": m, "N": n}, seed, "ascend950")
