@@ -211,7 +211,7 @@ class MixedBody(VectorBody):
 
     def _is_free(self, value: SSAValue, op: Operation) -> bool:
         """Whether the result of `op` may take the place of `value`."""
-        if value not in self.tiles or not isinstance(value, OpResult):
+        if value not in self.tiles:
             return False
         result = op.results[0]
         same = (
@@ -220,13 +220,23 @@ class MixedBody(VectorBody):
             and element_bits(element_type(value)) == element_bits(element_type(result))
         )
         # What a loop reads again in its next trip is made outside of it.
-        if not same or value.op.parent is not op.parent:
-            return False
+        block = value.owner if isinstance(value.owner, Block) else value.owner.parent
+        here = block is op.parent
+        return same and here and self._is_vacant(self.tiles[value].buffer, op)
+
+    def _is_vacant(self, buffer: SSAValue, op: Operation) -> bool:
+        """Whether nobody but `op` still reads what the buffer holds."""
         return all(
-            use.operation is op or use.operation in self._done
-            for holder in self._values[self.tiles[value].buffer]
+            use.operation in (op, op.parent_op()) or use.operation in self._done
+            for holder in self._values[buffer]
             for use in holder.uses
         )
+
+    def _carried_buffer(self, value: SSAValue) -> SSAValue | None:
+        buffer = super()._carried_buffer(value)
+        if buffer is None or not isinstance(value, OpResult):
+            return buffer
+        return buffer if self._is_vacant(buffer, value.op) else None
 
     # -- branches
 
