@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from xdsl.dialects import func
 from xdsl.dialects.builtin import IntegerAttr, StringAttr, i64
 from xdsl.ir import Block, Operation, SSAValue
 
@@ -70,6 +71,16 @@ class Group:
         for op in self.ops:
             op.attributes[GROUP] = number
             op.attributes[UNIT] = unit
+
+
+def blocks_of(function: func.FuncOp) -> list[Block]:
+    """All blocks of a function, outer ones first."""
+    return [
+        block
+        for op in function.walk()
+        for region in op.regions
+        for block in region.blocks
+    ]
 
 
 def groups_in(block: Block) -> list[Group]:

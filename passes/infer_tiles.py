@@ -33,12 +33,11 @@ from pyptoc.dialects.pypto.tiles import check_cube_tile
 from pyptoc.passes import cube_tiles, index_tiles
 from pyptoc.passes.base import PyptocPass
 from pyptoc.passes.cube_tiles import Contraction, CubeTile
-from pyptoc.passes.groups import Domain, Group, domain_of, groups_in
-from pyptoc.passes.matmul_shape import matmul_shape
-from pyptoc.passes.partition import blocks_of
+from pyptoc.passes.groups import Domain, Group, blocks_of, domain_of, groups_in
+from pyptoc.passes.matmul_shape import contraction_of
 from pyptoc.passes.shapes import Shapes
 from pyptoc.passes.tile_settings import TILE, nearest_tile
-from pyptoc.passes.typed import element_type, tensor_rank
+from pyptoc.passes.typed import tensor_rank
 from pyptoc.passes.vector_tiles import VectorChooser, VectorTile
 from pyptoc.runtime.machine import Machine
 
@@ -209,22 +208,3 @@ class TileInference:
 def vec_default(tiles: TilesAttr) -> VecTileAttr | None:
     """The default vector tile as an attribute."""
     return None if tiles.vec is None else VecTileAttr(tiles.vec)
-
-
-def contraction_of(op: MatmulOp | ScaledMmOp, shapes: Shapes) -> Contraction:
-    """The sizes and types of a matmul that its tile depends on."""
-    shape = matmul_shape(op, shapes)
-
-    def known(size: Expr) -> int | None:
-        return size.value if size.is_const else None
-
-    return Contraction(
-        element_type(op.lhs),
-        element_type(op.rhs),
-        known(shape.m),
-        known(shape.n),
-        known(shape.k),
-        isinstance(op, ScaledMmOp),
-        op.a_trans is not None,
-        isinstance(op, MatmulOp) and op.scale is not None,
-    )

@@ -155,9 +155,7 @@ class MixedBody(VectorBody):
         if Use.PRODUCT in uses_of(value):
             self.cube.tiles[value] = self._moved(value, found, "l1", build)
 
-    def _moved(
-        self, value: SSAValue, source: Tile, space: str, build: Builder
-    ) -> Tile:
+    def _moved(self, value: SSAValue, source: Tile, space: str, build: Builder) -> Tile:
         """The same tile in another memory."""
         kind = buffer_type_of(value.type, space)
         buffer = build.value(tile.AllocOp.make(kind), value.name_hint)

@@ -31,8 +31,8 @@ from pyptoc.dialects.npu_attrs import Unit
 from pyptoc.passes.base import PyptocPass
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.cleanup import erase_dead
-from pyptoc.passes.lower_cube import CubeBody
 from pyptoc.passes.kernel_body import KernelBody
+from pyptoc.passes.lower_cube import CubeBody
 from pyptoc.passes.lower_mixed import MixedBody
 from pyptoc.passes.lower_vector import VectorBody
 from pyptoc.passes.structured import defined_in, enclosing, is_constant

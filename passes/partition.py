@@ -40,8 +40,9 @@ from pyptoc.dialects.pypto.scalars import AssertOp
 from pyptoc.dialects.pypto.shape import AssembleOp
 from pyptoc.passes.base import PyptocPass
 from pyptoc.passes.cleanup import erase_dead
-from pyptoc.passes.groups import Group, domain_of, has_scan
+from pyptoc.passes.groups import Group, blocks_of, domain_of, has_scan
 from pyptoc.passes.index_shapes import SCATTERS, Scatter
+from pyptoc.passes.mark_nests import is_whole, mark_nests
 from pyptoc.passes.matmul_shape import matmul_shape
 from pyptoc.passes.ownership import Ownership, root_of
 from pyptoc.passes.reinterpret import split_views
@@ -61,6 +62,8 @@ class PartitionPass(PyptocPass):
 
     name = "partition"
     summary: ClassVar[str] = "group the ops that share a task, on cube or vector cores"
+    nests: bool = True
+    """Whether the body of a loop of independent trips may be one task."""
 
     def run(self, ctx: PyptocContext, module: ModuleOp) -> None:
         for function in module.walk():
@@ -71,21 +74,15 @@ class PartitionPass(PyptocPass):
             join_pairs(function)
             Ownership(ctx, function).run()
             shapes, number = Shapes(), 0
+            if self.nests:
+                mark_nests(ctx, function)
             for block in blocks_of(function):
+                if is_whole(block):
+                    continue
                 grouping = Grouping(block, shapes)
                 for group in grouping.run():
                     group.number, number = number, number + 1
                     group.mark()
-
-
-def blocks_of(function: func.FuncOp) -> list[Block]:
-    """All blocks of a function, outer ones first."""
-    return [
-        block
-        for op in function.walk()
-        for region in op.regions
-        for block in region.blocks
-    ]
 
 
 @dataclass

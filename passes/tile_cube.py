@@ -39,8 +39,7 @@ from pyptoc.dialects.subscripts import DYNAMIC
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.cube_tiles import MX_BLOCK, CubeTile
 from pyptoc.passes.groups import Group
-from pyptoc.passes.infer_tiles import contraction_of
-from pyptoc.passes.matmul_shape import MatmulShape, matmul_shape
+from pyptoc.passes.matmul_shape import MatmulShape, contraction_of, matmul_shape
 from pyptoc.passes.nests import Nest
 from pyptoc.passes.shapes import Dims, Shapes
 from pyptoc.passes.task_builder import (
