@@ -141,6 +141,10 @@ class MixedBody(VectorBody):
             self.cube.load(op, "l1")
         if used != {Use.PRODUCT}:
             self.load(op, "ub")
+            turned = [v for u in op.results[0].uses for v in u.operation.results]
+            for value in (op.results[0], *turned):
+                if value in self.tiles:
+                    self._note(value)
 
     def _to_vector(self, value: SSAValue) -> None:
         """Move an accumulator to UB if a vector op, or a product, reads it."""

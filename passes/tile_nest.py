@@ -49,7 +49,7 @@ from pyptoc.passes.nest_tiles import widths_of
 from pyptoc.passes.nests import Nest
 from pyptoc.passes.repeat import last_axis
 from pyptoc.passes.shapes import Shapes
-from pyptoc.passes.structured import LEAVES, defined_in, fold_of
+from pyptoc.passes.structured import LEAVES, defined_in, fold_of, identity
 from pyptoc.passes.task_builder import (
     ONE,
     ZERO,
@@ -199,8 +199,7 @@ class NestTiler:
         values = [*op.operands, *op.results]
         tensors = [v for v in values if isinstance(v.type, TensorType)]
         tall = max(tensors, key=lambda v: self.rows(v).static != 1)
-        wide = max(tensors, key=lambda v: len(self.pieces(v)))
-        wide = max(tensors, key=lambda v: (len(self.pieces(v)), not self._is_row(v)))
+        wide = max(tensors, key=lambda v: not self._is_row(v))
         scopes = [
             NestScope(
                 Place(self.shapes, self.rows(tall), self.frame),
@@ -216,7 +215,9 @@ class NestTiler:
             self._fold(op, scopes)
             return
         if len(scopes) > 1 and isinstance(op, CumsumOp):
-            sums = {op: scopes[0].nothing(op)}
+            element = element_type(op.result)
+            type_ = bounded_type([self.rows(op.result), ONE], element)
+            sums = {op: scopes[0].full(identity(SUM, element), type_)}
             for scope in scopes:
                 scope.sums = sums
         for scope in scopes:
