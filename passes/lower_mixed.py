@@ -57,10 +57,17 @@ class MixedBody(VectorBody):
     )
     """The values that a buffer in UB holds, one after the other."""
     _done: set[Operation] = field(default_factory=set[Operation], repr=False)
+    _by_vector: set[SSAValue] = field(default_factory=set[SSAValue], repr=False)
+    """The memories that vector cores store into."""
 
     def __post_init__(self) -> None:
         self.cube = CubePart(self.kernel, self.shapes, _slots=self._slots)
         self.cube.mixed = self
+        self._by_vector = {
+            op.dest
+            for op in self.kernel.walk()
+            if isinstance(op, StoreOp) and not is_accumulated(op.source)
+        }
 
     def block(self, block: Block) -> None:
         for argument in block.args:
@@ -150,7 +157,7 @@ class MixedBody(VectorBody):
         """Move an accumulator to UB if a vector op, or a product, reads it."""
         assert isinstance(value, OpResult)
         rest = [use for use in value.uses if Use.SUM not in kinds_of(use)]
-        if all(leaves(use.operation) for use in rest):
+        if all(self._leaves(use.operation) for use in rest):
             return
         source = self.cube.tiles[value]
         build = Builder.after(value.op)
@@ -168,7 +175,17 @@ class MixedBody(VectorBody):
 
     def _drains(self, op: CastOp | EpilogueOp) -> bool:
         """Whether the store of an accumulator does what `op` does."""
-        return op.operands[0] not in self.tiles and leaves(op)
+        return op.operands[0] not in self.tiles and self._leaves(op)
+
+    def _leaves(self, op: Operation) -> bool:
+        """
+        Whether `op` takes an accumulator straight to memory.
+
+        Nothing orders stores of both kinds of cores: the vector cores do them all.
+        """
+        if isinstance(op, CastOp | EpilogueOp):
+            return all(self._leaves(use.operation) for use in op.results[0].uses)
+        return isinstance(op, StoreOp) and op.dest not in self._by_vector
 
     def _to_cube(self, value: SSAValue, build: Builder) -> None:
         """Move a tile in UB to L1 if a product reads it."""
@@ -184,11 +201,12 @@ class MixedBody(VectorBody):
             build.index_or_int(as_expr(start) + as_expr(offset))
             for start, offset in zip(source.origin, op.mixed_offsets, strict=True)
         ]
-        sizes = [
+        rows, columns = (
             whole if size is None else size
             for size, whole in zip(op.mixed_sizes, source.extents, strict=True)
-        ]
-        found = Tile(source.buffer, *sizes, origin=(origin[0], origin[1]))
+        )
+        place = origin[0], origin[1]
+        found = Tile(source.buffer, rows, columns, origin=place)
         self.cube.tiles[op.results[0]] = found
 
     # -- in place
@@ -331,8 +349,9 @@ def is_sum(op: Operation | None) -> bool:
     return isinstance(made, MmaOp) or (isinstance(made, scf.ForOp) and is_sum(made))
 
 
-def leaves(op: Operation) -> bool:
-    """Whether `op` takes an accumulator straight to memory."""
-    if isinstance(op, CastOp | EpilogueOp):
-        return all(isinstance(use.operation, StoreOp) for use in op.results[0].uses)
-    return isinstance(op, StoreOp)
+def is_accumulated(value: SSAValue) -> bool:
+    """Whether `value` is a sum over K, perhaps cast."""
+    owner = value.owner
+    if isinstance(owner, CastOp | EpilogueOp):
+        return is_accumulated(owner.operands[0])
+    return isinstance(owner, MmaOp) or (isinstance(owner, Operation) and is_sum(owner))

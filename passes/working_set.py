@@ -11,7 +11,7 @@ one slot each: plan-memory gives more where there is room.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import accumulate
 
@@ -28,7 +28,7 @@ from pyptoc.passes.cube_tiles import CubeTile
 from pyptoc.passes.lower_mixed import IN_PLACE
 from pyptoc.passes.structured import is_reduction, is_scan, tensor_operands, unit_of
 from pyptoc.passes.typed import element_type
-from pyptoc.passes.whole_nests import ONE, NestBody, Size, is_drained
+from pyptoc.passes.whole_nests import ONE, NestBody, Size
 
 VECTOR_CORES = 2
 """Vector cores that share the rows of a mixed task."""
@@ -52,6 +52,8 @@ class WorkingSet:
     tiles: Mapping[MatmulOp, CubeTile]
     widths: Mapping[Expr, int]
     """The width of the pieces into which columns of a size are cut."""
+    resident: Collection[SSAValue] = ()
+    """The operands of products that stay in L1."""
     kept: list[Kept] = field(default_factory=list[Kept])
     _at: dict[Operation, int] = field(default_factory=dict[Operation, int])
     _end: dict[Operation, int] = field(default_factory=dict[Operation, int])
@@ -62,6 +64,13 @@ class WorkingSet:
         for value in self.body.sizes:
             if not self.body.is_tile(value):
                 self._window(value)
+        for value in self.resident:
+            size = self.body.windows[value]
+            shape = size.most_rows, size.most_columns
+            held = bytes_of(BufType(shape, element_type(value), "l1"))
+            owner = value.owner
+            start = self._at.get(owner, 0) if isinstance(owner, Operation) else 0
+            self._keep("l1", held, start, self._last(value))
         self._block(self.body.block)
 
     def peaks(self) -> dict[str, int]:
@@ -223,12 +232,12 @@ class WorkingSet:
         sides = ((op.lhs, (tile.m0, tile.k1)), (op.rhs, (tile.k1, tile.n0)))
         turned = (op.a_trans is not None, op.b_trans is not None)
         for (value, shape), turns in zip(sides, turned, strict=True):
-            if self.body.is_tile(value):
+            if self.body.is_tile(value) or value in self.resident:
                 continue
-            shape = shape[::-1] if turns else shape
-            size = bytes_of(BufType(shape, element_type(value), "l1"))
+            rows, columns = shape[::-1] if turns else shape
+            size = bytes_of(BufType((rows, columns), element_type(value), "l1"))
             self._keep("l1", size, here, here)
-        if is_drained(op):
+        if op in self.body.drained:
             return
         moved = sum(self._bytes(self.body.sizes[result], accumulator, "ub"))
         self._buffers[result] = self._keep("ub", moved, 0, self.total)

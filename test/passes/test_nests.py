@@ -18,7 +18,6 @@ from random_stages import stages
 from random_writer import Program
 
 import pyptoc
-from pyptoc.dialects.diagnostics import CompileError
 
 Values = dict[str, Any]
 F16, BF16 = np.float16, ml_dtypes.bfloat16
@@ -180,7 +179,11 @@ NESTS: dict[str, Nest] = {
           func.return %r : tensor<4x?x32xf32>
         }
         """,
-        {"q": ((4, 45, 32), BF16), "k": ((2, 32, 101), BF16), "v": ((2, 101, 32), BF16)},
+        {
+            "q": ((4, 45, 32), BF16),
+            "k": ((2, 32, 101), BF16),
+            "v": ((2, 101, 32), BF16),
+        },
         heads,
         within=2e-2,
     ),
@@ -374,5 +377,5 @@ def test_nests(name: str) -> None:
 
 KERNELS = (
     "inline,desugar,decompose,check-bounds,legalize-casts,partition,infer-tiles,"
-    "form-tasks,tile,split-k,assemble-buffers,lower-to-tile"
+    "form-tasks,tile,split-k,assemble-buffers,lower-to-tile,split-mixed"
 )
