@@ -28,6 +28,7 @@ PASSES: dict[str, str] = {
     "assemble-buffers": "assemble_buffers:AssembleBuffersPass",
     "lower-to-tile": "lower_to_tile:LowerToTilePass",
     "split-mixed": "split_mixed:SplitMixedPass",
+    "skew": "skew:SkewPass",
     "plan-memory": "plan_memory:PlanMemoryPass",
     "insert-sync": "insert_sync:InsertSyncPass",
     "schedule": "schedule:SchedulePass",
@@ -40,7 +41,7 @@ DEFAULT_PIPELINE: tuple[str, ...] = tuple(PASSES)
 LEVELS: dict[str, str | None] = {
     "tensor": None,
     "tasks": "assemble-buffers",
-    "kernels": "split-mixed",
+    "kernels": "skew",
     "program": "schedule",
 }
 """A level's name to the last pass of the default pipeline that it needs."""

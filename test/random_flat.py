@@ -130,9 +130,7 @@ class FlatKernel(Writer):
         )
         if up and not self.number(0, 3):
             self._vector(depth, readable, counters)
-        readable.append(
-            self.down(depth, self.product(depth, left, counters), counters)
-        )
+        readable.append(self.down(depth, self.product(depth, left, counters), counters))
 
     def _both(self, depth: int, readable: list[str], counters: list[str]) -> None:
         """An accumulator that is stored, and used on by the vector cores."""
