@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from xdsl.dialects import scf
-from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
+from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue
 from xdsl.ir import Use as IRUse
 from xdsl.rewriter import InsertPoint
 
@@ -239,10 +239,9 @@ class MixedBody(VectorBody):
             and bounds_of(value.type) == bounds_of(result.type)
             and element_bits(element_type(value)) == element_bits(element_type(result))
         )
-        # What a loop reads again in its next trip is made outside of it.
-        block = value.owner if isinstance(value.owner, Block) else value.owner.parent
-        here = block is op.parent
-        return same and here and self._is_vacant(self.tiles[value].buffer, op)
+        if not same or not keeps_place(value, result):
+            return False
+        return self._is_vacant(self.tiles[value].buffer, op)
 
     def _is_vacant(self, buffer: SSAValue, op: Operation) -> bool:
         """Whether nobody but `op` still reads what the buffer holds."""
@@ -347,6 +346,31 @@ def is_sum(op: Operation | None) -> bool:
     last = op.body.block.ops.last
     made = last.operands[0].owner if isinstance(last, scf.YieldOp) else None
     return isinstance(made, MmaOp) or (isinstance(made, scf.ForOp) and is_sum(made))
+
+
+def keeps_place(value: SSAValue, result: OpResult) -> bool:
+    """
+    Whether an op may put its result where `value` is, once nobody else reads that.
+
+    What was made outside of a loop is read again in its next trip. The place of what a
+    loop carries is for what it carries next: anything else there would tie together
+    stages of the loop that could overlap.
+    """
+    block = result.op.parent
+    if isinstance(value, OpResult):
+        return value.op.parent is block
+    if value.owner is not block:
+        return False
+    at: SSAValue = result
+    while at.has_one_use():
+        use = next(iter(at.uses))
+        op = use.operation
+        if isinstance(op, scf.YieldOp):
+            return isinstance(value, BlockArgument) and use.index + 1 == value.index
+        if not isinstance(op, IN_PLACE) or op.parent is not block:
+            return False
+        at = op.results[0]
+    return False
 
 
 def is_accumulated(value: SSAValue) -> bool:

@@ -17,7 +17,7 @@ from itertools import accumulate
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import AnyFloat, f32
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 
 from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.npu_attrs import Unit
@@ -25,7 +25,7 @@ from pyptoc.dialects.pypto.matmul import MatmulOp
 from pyptoc.dialects.pypto.shape import AssembleOp, TransposeOp, ViewOp
 from pyptoc.dialects.tile_types import BufType, bytes_of, element_bits
 from pyptoc.passes.cube_tiles import CubeTile
-from pyptoc.passes.lower_mixed import IN_PLACE
+from pyptoc.passes.lower_mixed import IN_PLACE, keeps_place
 from pyptoc.passes.structured import is_reduction, is_scan, tensor_operands, unit_of
 from pyptoc.passes.typed import element_type
 from pyptoc.passes.whole_nests import ONE, NestBody, Size
@@ -168,7 +168,7 @@ class WorkingSet:
         for extra in self._scratch(op):
             self._keep("ub", extra, here, here)
 
-    def _make(self, op: Operation, result: SSAValue) -> None:
+    def _make(self, op: Operation, result: OpResult) -> None:
         here, sizes = self._at[op], self._of(result)
         self._cross(result)
         if self._only_crosses(result):
@@ -180,18 +180,16 @@ class WorkingSet:
         self._buffers[result] = place
         place.end = max(place.end, self._last(result))
 
-    def _place(self, op: Operation, result: SSAValue) -> Kept | None:
+    def _place(self, op: Operation, result: OpResult) -> Kept | None:
         """Where `op` can work in place: on an operand that ends here."""
         if not isinstance(op, IN_PLACE):
             return None
         wanted = element_bits(element_type(result))
         for operand in tensor_operands(op):
             place = self._buffers.get(operand)
-            home = operand.owner
-            home = home if isinstance(home, Block) else home.parent
             if (
                 place is not None
-                and home is op.parent
+                and keeps_place(operand, result)
                 and self._last(operand) <= self._at[op]
                 and self.body.sizes[operand] == self.body.sizes[result]
                 and element_bits(element_type(operand)) == wanted

@@ -377,5 +377,5 @@ def test_nests(name: str) -> None:
 
 KERNELS = (
     "inline,desugar,decompose,check-bounds,legalize-casts,partition,infer-tiles,"
-    "form-tasks,tile,split-k,assemble-buffers,lower-to-tile,split-mixed"
+    "form-tasks,tile,split-k,assemble-buffers,lower-to-tile,split-mixed,skew"
 )
