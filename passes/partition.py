@@ -42,7 +42,7 @@ from pyptoc.passes.base import PyptocPass
 from pyptoc.passes.cleanup import erase_dead
 from pyptoc.passes.groups import Group, blocks_of, domain_of, has_scan
 from pyptoc.passes.index_shapes import SCATTERS, Scatter
-from pyptoc.passes.mark_nests import is_whole, mark_nests
+from pyptoc.passes.mark_nests import is_whole, mark_groups, mark_nests
 from pyptoc.passes.matmul_shape import matmul_shape
 from pyptoc.passes.ownership import Ownership, root_of
 from pyptoc.passes.reinterpret import split_views
@@ -83,6 +83,8 @@ class PartitionPass(PyptocPass):
                 for group in grouping.run():
                     group.number, number = number, number + 1
                     group.mark()
+            if self.nests:
+                mark_groups(ctx, function)
 
 
 @dataclass

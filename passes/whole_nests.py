@@ -65,6 +65,11 @@ ONE = Expr.const(1)
 class UnfitError(Exception):
     """Why a body cannot be one task."""
 
+    def __init__(self, reason: str, *, outside: bool = False) -> None:
+        super().__init__(reason)
+        self.outside = outside
+        """Whether only the loops around the innermost one are in the way."""
+
 
 class Size(NamedTuple):
     """Rows and columns of a value, and what they never exceed."""
@@ -106,7 +111,7 @@ class NestBody:
         """Raise `UnfitError` unless every op of the body can be part of one task."""
         reason = bound_obstacle(list(self.loops))
         if reason is not None:
-            raise UnfitError(reason)
+            raise UnfitError(reason, outside=True)
         self._hand_on_outside()
         self._written = {root_of(value) for value in self.loops[0].iter_args}
         for index, argument in enumerate(self.block.args[1:]):
@@ -137,7 +142,8 @@ class NestBody:
                     value.op is inner and inner.iter_args[value.index] is argument
                 )
                 if not good:
-                    raise UnfitError("a loop carries more than its destinations")
+                    reason = "a loop carries more than its destinations"
+                    raise UnfitError(reason, outside=True)
 
     def _handed_on(self, block: Block, wanted: Sequence[int | None]) -> None:
         """The block yields the destinations `wanted`; None is any tile."""
