@@ -25,8 +25,7 @@ from pyptoc.passes.whole_nests import NestBody, UnfitError
 def mark_nests(ctx: PyptocContext, function: func.FuncOp) -> None:
     """Mark nests whose body has loops, or products that read others."""
     for loop in outermost_parallel(function):
-        block = perfect_nest(loop)[-1].body.block
-        if any(map(computes, block.ops)) or is_chained(block):
+        if is_several(perfect_nest(loop)[-1].body.block):
             mark(ctx, loop)
 
 
@@ -35,7 +34,7 @@ def mark_groups(ctx: PyptocContext, function: func.FuncOp) -> None:
     for loop in outermost_parallel(function):
         block = perfect_nest(loop)[-1].body.block
         groups = groups_in(block)
-        if WHOLE in loop.attributes or len(groups) < 2:
+        if is_several(block) or len(groups) < 2:
             continue
         mark(ctx, loop)
         if is_whole(block):
@@ -70,6 +69,11 @@ def check_machine(body: NestBody) -> None:
             raise UnfitError(
                 f"{machine.name} has no way from {source.upper()} to {dest.upper()}"
             )
+
+
+def is_several(block: Block) -> bool:
+    """Whether no single group can be all of a body."""
+    return any(map(computes, block.ops)) or is_chained(block)
 
 
 def computes(op: Operation) -> bool:

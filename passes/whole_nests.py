@@ -349,15 +349,19 @@ class NestBody:
         if any(dim != ONE for dim in lead):
             raise UnfitError(f"it works on a tensor of rank {len(dims)}")
         rows, columns = (ONE, ONE, *dims)[-2:]
-        self.sizes[value] = Size(rows, columns, self._most(rows), self._most(columns))
+        most_rows, most_columns = (
+            self._most(size, f"the {what} of {name_of(value)}")
+            for size, what in ((rows, "rows"), (columns, "columns"))
+        )
+        self.sizes[value] = Size(rows, columns, most_rows, most_columns)
 
-    def _most(self, size: Expr) -> int:
+    def _most(self, size: Expr, what: str) -> int:
         for key in size.symbols():
             if isinstance(key, DimKey):
                 self._ranges.setdefault(key, Interval(0, None))
         most = size.interval(self._ranges).hi
         if most is None:
-            raise UnfitError("a size has no static bound")
+            raise UnfitError(f"{what} have no static bound")
         return max(most, 1)
 
     def _rows(self) -> None:
@@ -399,6 +403,13 @@ class NestBody:
         tile = CubeTile.of(given).clamped(contraction)
         cube_tiles.check_fits(tile, contraction, self.machine, op)
         return tile
+
+
+def name_of(value: SSAValue) -> str:
+    """How the program calls a value."""
+    if value.name_hint is not None:
+        return f"%{value.name_hint}"
+    return value.owner.name if isinstance(value.owner, Operation) else "an argument"
 
 
 def is_stored(op: MatmulOp) -> bool:
