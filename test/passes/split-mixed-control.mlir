@@ -184,3 +184,53 @@ npu.kernel @around () (%y: memref<64x16xf32, "gm">, %n: index) on mixed {
   }
   tile.store %u [16, 16] into %y[0, 0]
 }
+
+// What an inner loop starts from is computed in the outer one, on the side that needs it.
+
+// CHECK-LABEL: npu.kernel @starts 
+// CHECK-NEXT: %c0 = arith.constant 0 : index
+// CHECK-NEXT: %c1 = arith.constant 1 : index
+// CHECK-NEXT: tile.section cube {
+// CHECK-NEXT: %a = tile.alloc : !tile.buf<16x16xf32, l1>
+// CHECK-NEXT: scf.for %i = %c0 to %n step %c1 {
+// CHECK-NEXT: %to = pypto.index 32 * %i
+// CHECK-NEXT: %other = scf.for %k = %c0 to %n step %c1 iter_args(%q = %to) -> (index) {
+// CHECK-NEXT: tile.load %x[%q, 0] [16, 16] into %a
+// CHECK-NEXT: %q1 = pypto.index %q + 2
+// CHECK-NEXT: scf.yield %q1 : index
+// CHECK-NEXT: }
+// CHECK-NEXT: }
+// CHECK-NEXT: }
+// CHECK-NEXT: tile.section vector (%half) {
+// CHECK-NEXT: scf.for %i_1 = %c0 to %n step %c1 {
+// CHECK-NEXT: %from = pypto.index 16 * %i_1
+// CHECK-NEXT: %last = scf.for %k_1 = %c0 to %n step %c1 iter_args(%p = %from) -> (index) {
+// CHECK-NEXT: %p1 = pypto.index %p + 1
+// CHECK-NEXT: scf.yield %p1 : index
+// CHECK-NEXT: }
+// CHECK-NEXT: %u = tile.alloc : !tile.buf<16x16xf32, ub>
+// CHECK-NEXT: %first = pypto.index %half == 0
+// CHECK-NEXT: scf.if %first {
+// CHECK-NEXT: tile.fill 1.0 into %u [16, 16]
+// CHECK-NEXT: tile.store %u [16, 16] into %y[%last, 0] {combine = "add"}
+// CHECK-NEXT: }
+// CHECK-NEXT: }
+// CHECK-NEXT: }
+npu.kernel @starts () (%x: memref<64x16xf32, "gm">, %y: memref<?x16xf32, "gm">, %n: index) on mixed {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %a = tile.alloc : !tile.buf<16x16xf32, l1>
+  scf.for %i = %c0 to %n step %c1 {
+    %from = pypto.index 16 * %i
+    %to = pypto.index 32 * %i
+    %last, %other = scf.for %k = %c0 to %n step %c1 iter_args(%p = %from, %q = %to) -> (index, index) {
+      tile.load %x[%q, 0] [16, 16] into %a
+      %p1 = pypto.index %p + 1
+      %q1 = pypto.index %q + 2
+      scf.yield %p1, %q1 : index, index
+    }
+    %u = tile.alloc : !tile.buf<16x16xf32, ub>
+    tile.fill 1.0 into %u [16, 16]
+    tile.store %u [16, 16] into %y[%last, 0] {combine = "add"}
+  }
+}
