@@ -61,12 +61,13 @@ class Side:
 
 
 def _side(loop: scf.ForOp) -> Side:
-    nodes = [
-        op
-        for op in loop.body.block.ops
-        if op.regions or isinstance(op, Instruction | AssertOp)
-    ]
+    nodes = [op for op in loop.body.block.ops if any(map(_acts, op.walk()))]
     return Side(loop, nodes, find_webs(loop, nodes))
+
+
+def _acts(op: Operation) -> bool:
+    """Whether an operation does more than compute scalars, which may be done again."""
+    return isinstance(op, Instruction | AssertOp)
 
 
 def plan_stages(pair: LoopPair) -> dict[Unit, Side] | Stuck:
@@ -110,13 +111,16 @@ class _Solver:
         self.parent: dict[Operation, Operation] = {}
         self.place: dict[Operation, int] = {}
         """Where each node stands in its loop."""
-        self.why: dict[Operation, str] = {}
+        self.carried: dict[Operation, str] = {}
+        self.popped: dict[Operation, str] = {}
         """For nodes that a buffer ties to others: why."""
         self.edges: list[tuple[Operation, Operation, int]] = []
         self.channels: dict[SSAValue, dict[bool, list[Operation]]] = {}
         for unit, side in sides.items():
             for number, node in enumerate(side.nodes):
                 self.parent[node], self.place[node] = node, number
+            for node in side.nodes:
+                self._tie([node, *self._readers(node)])
             for web in side.webs:
                 self._web(web)
             self._messages(unit, side)
@@ -125,7 +129,8 @@ class _Solver:
     def run(self) -> Stuck | None:
         """Set `late` of both sides."""
         late = dict.fromkeys(self.parent, 0)
-        limit = len(self.channels) + 1
+        # Past `enough`, stages go round in a circle; a while later all of it is past.
+        enough = len(self.channels) + 1
         changed = True
         while changed:
             changed = False
@@ -134,8 +139,8 @@ class _Solver:
                 if late[a] + more > late[b]:
                     late[b] = late[a] + more
                     changed = True
-                    if late[b] > limit:
-                        return self._stuck(b)
+                    if late[b] > 2 * enough:
+                        return self._stuck({n for n in late if late[n] > enough})
         self._sink(late)
         for side in self.sides.values():
             found = {node: late[self._find(node)] for node in side.nodes}
@@ -143,12 +148,14 @@ class _Solver:
             side.late = {node: number - least for node, number in found.items()}
         return None
 
-    def _stuck(self, root: Operation) -> Stuck:
-        tied = [node for node in self.parent if self._find(node) is root]
-        for node in tied:
-            if node in self.why:
-                return Stuck(node, self.why[node])
-        return Stuck(tied[0], "it has messages of two stages")
+    def _stuck(self, roots: set[Operation]) -> Stuck:
+        """Which of the ties in a circle to name: what is carried, if anything is."""
+        circle = [node for node in self.parent if self._find(node) in roots]
+        for reasons in (self.carried, self.popped):
+            for node in circle:
+                if node in reasons:
+                    return Stuck(node, reasons[node])
+        return Stuck(circle[0], "it has messages of two stages")
 
     # -- what ties nodes, and what orders them
 
@@ -157,19 +164,37 @@ class _Solver:
             node = self.parent[node]
         return node
 
-    def _tie(self, nodes: Sequence[Operation], why: str = "") -> None:
+    def _tie(self, nodes: Sequence[Operation]) -> None:
         for node in nodes:
             self.parent[self._find(node)] = self._find(nodes[0])
-            if why:
-                self.why.setdefault(node, why)
+
+    def _readers(self, node: Operation) -> set[Operation]:
+        """The nodes that need a scalar which a loop or branch gives."""
+        found: set[Operation] = set()
+        waiting = list(node.results) if node.regions else []
+        while waiting:
+            for use in waiting.pop().uses:
+                user = use.operation
+                while user.parent is not node.parent:
+                    parent = user.parent_op()
+                    assert parent is not None
+                    user = parent
+                if user in self.parent:
+                    found.add(user)
+                else:
+                    waiting += user.results
+        return found
 
     def _web(self, web: Web) -> None:
         users = web.users
         if web.carried:
-            name = _name(web)
-            self._tie(users, f"{name} is carried from trip to trip")
+            self._tie(users)
+            for node in users:
+                self.carried[node] = f"{_name(web)} is carried from trip to trip"
         elif web.alloc is None:
-            self._tie(users, f"{_name(web)} is used in two stages")
+            self._tie(users)
+            for node in users:
+                self.popped[node] = f"{_name(web)} is used in two stages"
         else:
             written = set(web.writes)
             users.sort(key=self.place.__getitem__)
