@@ -36,6 +36,8 @@ class Contraction:
     a_trans: bool
     output_scales: bool = False
     """Whether each column of the result has a scale of its own."""
+    bias: bool = False
+    """Whether the sum of each column starts at a number of its own."""
 
     @property
     def accumulator(self) -> Attribute:
@@ -150,6 +152,10 @@ def needs(tile: CubeTile, c: Contraction) -> list[Need]:
         row = size(1, tile.n0, f32, "fb")
         one += size(1, tile.n0, f32, "l1")
         found.append(Need("fb", row, "nL0 * 4 B", f"{tile.n0} * 4 = {row} B", "n"))
+    if c.bias:
+        row = size(1, tile.n0, c.accumulator, "bias")
+        one += size(1, tile.n0, c.accumulator, "l1")
+        found.append(Need("bias", row, "nL0 * 4 B", f"{tile.n0} * 4 = {row} B", "n"))
     numbers = f"({tile.m0} + {tile.n0}) * {tile.k1}, {one} B"
     found.append(Need("l1", one, "(mL0 + nL0) * kL1", numbers, "k"))
     return found

@@ -2,26 +2,28 @@
 What follows a product and the cube unit can do while it stores becomes part of it.
 
     %y = pypto.matmul %a, %b : .. -> tensor<?x64xf32>
-    %r = pypto.relu %y
+    %s = pypto.add %y, %bias : .., tensor<64xf32>
+    %r = pypto.relu %s
     %h = pypto.cast %r to bf16
     ->
-    %h = pypto.matmul %a, %b to bf16 {relu}
+    %h = pypto.matmul %a, %b bias %bias to bf16 {relu}
 
-The unit takes, in this order, relu and one rounding to a narrower type, so an op is
-taken where it follows in that order, nothing else uses what lies between, and the
-result has the same bits. Nothing is taken where the tile asks for a split of K (the
-parts are added first), or of a product that has rounded already; a remark says so.
+The sums of the unit start at a number for each column; while it stores them it does, in
+this order, relu and one rounding to a narrower type. So an op is taken where it follows
+in that order, nothing else uses what lies between, and the result is the same, bit for
+bit but for the place of the bias in a sum of floats. Nothing is taken where the tile
+asks for a split of K (the parts are added first), or behind a rounding; a remark says
+so.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from xdsl.dialects.builtin import (
     BoolAttr,
     ModuleOp,
-    TensorType,
     UnitAttr,
     bf16,
     f16,
@@ -32,25 +34,37 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Operation
 
 from pyptoc.dialects.context import PyptocContext
-from pyptoc.dialects.pypto.elementwise import CastOp
+from pyptoc.dialects.expr import Expr
+from pyptoc.dialects.pypto.elementwise import AddOp, CastOp
 from pyptoc.dialects.pypto.matmul import MatmulOp, ScaledMmOp
+from pyptoc.dialects.pypto.shape import ReshapeOp
 from pyptoc.dialects.pypto.unary import ReluOp
 from pyptoc.passes.base import PyptocPass
+from pyptoc.passes.builder import Builder
 from pyptoc.passes.matmul_shape import may_split
 from pyptoc.passes.shapes import Shapes
 from pyptoc.passes.task_form import replace_op
-from pyptoc.passes.typed import element_type, tensor_type
+from pyptoc.passes.typed import element_type
 
-NARROW: dict[Attribute, tuple[Attribute, ...]] = {f32: (bf16, f16), i32: (f32, bf16, f16)}
+NARROW: dict[Attribute, tuple[Attribute, ...]] = {
+    f32: (bf16, f16),
+    i32: (f32, bf16, f16),
+}
 """Element type of a product to those that its store rounds to."""
+
+Product = MatmulOp | ScaledMmOp
+Change = dict[str, Any]
+"""Fields of a product, by name."""
 
 
 @dataclass(frozen=True)
 class FuseEpiloguePass(PyptocPass):
-    """Let products do relu and a cast while they are stored."""
+    """Let products do what stands behind them: bias, relu, a cast."""
 
     name = "fuse-epilogue"
-    summary: ClassVar[str] = "let the store of a product do a relu and a cast behind it"
+    summary: ClassVar[str] = (
+        "let a product start at a bias and store through relu and a cast"
+    )
 
     def run(self, ctx: PyptocContext, module: ModuleOp) -> None:
         shapes = Shapes()
@@ -61,41 +75,34 @@ class FuseEpiloguePass(PyptocPass):
 
 
 def absorb_next(
-    ctx: PyptocContext, product: MatmulOp | ScaledMmOp, shapes: Shapes
+    ctx: PyptocContext, product: Product, shapes: Shapes
 ) -> Operation | None:
     """Take the op behind `product` into it; the new product, None if that ends it."""
     user = next_op(product)
-    if isinstance(user, ReluOp):
-        changes = with_relu(product)
-    elif isinstance(user, CastOp):
-        changes = with_cast(product, user)
-    else:
+    match user:
+        case AddOp():
+            change = with_bias(product, user, shapes)
+        case ReluOp():
+            change = with_relu(product)
+        case CastOp():
+            change = with_cast(product, user)
+        case _:
+            return None
+    if not isinstance(change, str) and may_split(product, shapes):
+        change = "the tile asks for a split of K"
+    if isinstance(change, str):
+        what = user.name.split(".")[-1]
+        ctx.remark(user, f"{what} is a task of its own: {change}")
         return None
-    what = user.name.split(".")[-1]
-    if isinstance(changes, str):
-        ctx.remark(user, f"{what} is a task of its own: {changes}")
-        return None
-    if may_split(product, shapes):
-        ctx.remark(user, f"{what} is a task of its own: the tile asks for a split of K")
-        return None
-    type_ = tensor_type(product.result)
-    target = changes.get("target", type_.element_type)
-    new = type(product).create(
-        operands=list(product.operands),
-        properties={**product.properties, **changes},
-        attributes=product.attributes,
-        result_types=[TensorType(target, type_.get_shape(), type_.encoding)],
-        location=product.location,
-    )
     product.result.name_hint = user.results[0].name_hint
-    user.results[0].replace_all_uses_with(product.result)
-    user.detach()
-    user.erase()
-    replace_op(product, new)
+    new = renewed(product, change, user.results[0].type)
+    replace_op(user, new)
+    product.detach()
+    product.erase()
     return new
 
 
-def next_op(product: MatmulOp | ScaledMmOp) -> Operation | None:
+def next_op(product: Product) -> Operation | None:
     """The one op that uses the product, in the same block."""
     uses = list(product.result.uses)
     if len(uses) != 1 or uses[0].operation.parent is not product.parent:
@@ -103,16 +110,59 @@ def next_op(product: MatmulOp | ScaledMmOp) -> Operation | None:
     return uses[0].operation
 
 
-def with_relu(product: MatmulOp | ScaledMmOp) -> dict[str, Attribute] | str:
+def renewed(product: Product, change: Change, type_: Attribute) -> Product:
+    """`product` with other fields and another type of its result."""
+    fields: dict[str, Any] = {
+        name: value
+        for name, value in product.properties.items()
+        if name != "operandSegmentSizes"
+    }
+    operands = [product.lhs, product.rhs]
+    if isinstance(product, MatmulOp):
+        fields |= {"bias": product.bias, "scale": product.scale}
+    else:
+        operands += [product.scale_lhs, product.scale_rhs]
+    return type(product).make(
+        *operands,
+        **{**fields, **change},
+        result_type=type_,
+        location=product.location,
+        attributes=product.attributes,
+    )
+
+
+def with_bias(product: Product, add: AddOp, shapes: Shapes) -> Change | str:
+    """What an addition adds to a product, or why it cannot: a number a column."""
+    if not isinstance(product, MatmulOp):
+        return "the sums of a scaled product start at 0"
+    if product.bias is not None:
+        return "the product has a bias already"
+    if product.target is not None or product.scale is not None or product.relu:
+        return "it comes behind what the store does"
+    others = [value for value in add.operands if value is not product.result]
+    if len(others) != 1:
+        return "it adds no tensor"
+    (bias,) = others
+    *outer, columns = shapes.dims(bias)
+    size = shapes.dims(product.result)[-1]
+    one = Expr.const(1)
+    if (columns == one) != (size == one) or any(dim != one for dim in outer):
+        return "a bias is one number for each column"
+    if element_type(bias) != element_type(product.result):
+        return f"a bias of {element_type(product.result)} is wanted"
+    if outer:
+        bias = Builder.before(add).value(ReshapeOp.make(bias, [-1]))
+    return {"bias": bias}
+
+
+def with_relu(product: Product) -> Change | str:
     """What a relu adds to a product, or why it cannot: rounding keeps the order."""
     if not isinstance(product, MatmulOp):
         return "a scaled product stores what it sums up"
     return {"relu": UnitAttr()}
 
 
-def with_cast(
-    product: MatmulOp | ScaledMmOp, cast: CastOp
-) -> dict[str, Attribute] | str:
+def with_cast(product: Product, cast: CastOp) -> Change | str:
     """What a cast adds to a product, or why it cannot."""
     source, target = element_type(product.result), cast.target
     mode = cast.mode.data if cast.mode is not None else "none"

@@ -47,6 +47,8 @@ class Tile:
     rows: Mixed
     columns: Mixed
     drain: Drain = Drain()
+    bias: SSAValue | None = None
+    """Where the sums of an accumulator start, for each column: in the bias table."""
 
     @property
     def extents(self) -> list[Mixed]:

@@ -30,7 +30,7 @@ from pyptoc.dialects.npu import LoadOp, StoreOp
 from pyptoc.dialects.pypto.attrs import CubeTileAttr
 from pyptoc.dialects.pypto.elementwise import CastOp
 from pyptoc.dialects.pypto.matmul import EpilogueOp, MmaOp
-from pyptoc.dialects.pypto.shape import FullOp, TransposeOp
+from pyptoc.dialects.pypto.shape import ExpandOp, FullOp, TransposeOp
 from pyptoc.dialects.subscripts import Mixed
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.cube_tiles import MX_BLOCK, CubeTile, round_up
@@ -55,6 +55,8 @@ class CubeBody(KernelBody):
                 rows, columns = op.mixed_sizes
                 buffer = self.allocate(op, buffer_type_of(op.results[0].type, "l0c"))
                 self.tiles[op.results[0]] = Tile(buffer, rows, columns)
+            case ExpandOp():
+                self._start_at_bias(op)
             case CastOp():
                 self.tiles[op.results[0]] = self.tiles[op.source]
             case EpilogueOp():
@@ -70,16 +72,26 @@ class CubeBody(KernelBody):
                 return False
         return True
 
+    def _start_at_bias(self, op: ExpandOp) -> None:
+        """An accumulator whose first product adds onto a row of the bias table."""
+        rows, columns = op.mixed_sizes
+        buffer = self.allocate(op, buffer_type_of(op.results[0].type, "l0c"))
+        bias = self._row(op, op.source, "bias")
+        self.tiles[op.results[0]] = Tile(buffer, rows, columns, bias=bias)
+
+    def _row(self, at: Operation, value: SSAValue, space: str) -> SSAValue:
+        """A row that lies in L1, moved to a table of the cube core."""
+        staged = self.tiles[value]
+        shape = (1, bounds_of(value.type)[1])
+        row = self.slotted(at, tile.BufType(shape, element_type(value), space))
+        move = tile.MoveOp.make(staged.buffer, [0, 0], staged.extents, row)
+        Builder.before(at).emit(move)
+        return row
+
     def _epilogue(self, op: EpilogueOp) -> None:
         """What the store does: its scales go from L1 to the fixpipe's buffer."""
         tile_ = self.tiles[op.acc]
-        scale: SSAValue | None = None
-        if op.scale is not None:
-            staged = self.tiles[op.scale]
-            shape = (1, bounds_of(op.scale.type)[1])
-            scale = self.slotted(op, tile.BufType(shape, element_type(op.scale), "fb"))
-            move = tile.MoveOp.make(staged.buffer, [0, 0], staged.extents, scale)
-            Builder.before(op).emit(move)
+        scale = None if op.scale is None else self._row(op, op.scale, "fb")
         drain = Drain(scale, op.relu is not None)
         self.tiles[op.results[0]] = replace(tile_, drain=drain)
 
@@ -167,7 +179,9 @@ class Piece:
                 left, right, scales[0], scales[1], acc.buffer, extents, accumulate
             )
         else:
-            product = tile.MatmulOp.make(left, right, acc.buffer, extents, accumulate)
+            product = tile.MatmulOp.make(
+                left, right, acc.buffer, extents, accumulate, bias=acc.bias
+            )
         build.emit(product)
 
     def _k0(self) -> int:

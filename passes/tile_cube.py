@@ -34,7 +34,7 @@ from pyptoc.dialects.npu_attrs import Unit
 from pyptoc.dialects.pypto.attrs import CubeTileAttr
 from pyptoc.dialects.pypto.elementwise import CastOp
 from pyptoc.dialects.pypto.matmul import EpilogueOp, MatmulOp, MmaOp, ScaledMmOp
-from pyptoc.dialects.pypto.shape import AssembleOp, FullOp, ReshapeOp
+from pyptoc.dialects.pypto.shape import AssembleOp, ExpandOp, FullOp, ReshapeOp
 from pyptoc.dialects.subscripts import DYNAMIC
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.cube_tiles import MX_BLOCK, CubeTile
@@ -188,9 +188,13 @@ class CubeTiler:
         accumulator = contraction_of(self.op, self.shapes).accumulator
         m, n = places[-2:]
         type_ = bounded_type([m, n], accumulator)
-        zero = constant(0, accumulator)
         sizes = [body.index(m.size), body.index(n.size)]
-        initial = body.build.value(FullOp.make(zero, sizes, result_type=type_))
+        bias = self.op.bias if isinstance(self.op, MatmulOp) else None
+        if bias is None:
+            start = FullOp.make(constant(0, accumulator), sizes, result_type=type_)
+        else:
+            start = ExpandOp.make(body.tile(bias, [n]), sizes, result_type=type_)
+        initial = body.build.value(start)
         loop, inner = body.loop(ZERO, self.shape.k, self.tile.k1, [initial], name="k")
         carried = loop.body.block.args[1]
         k = cut(Expr.sym(loop.body.block.args[0]), self.tile.k1, self.shape.k)

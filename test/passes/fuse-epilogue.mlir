@@ -98,3 +98,40 @@ func.func @kept(%a: tensor<4x64xf16>, %b: tensor<64x96xf16>) -> (tensor<4x96xf32
   %rz = pypto.relu %z
   func.return %r, %e, %rz : tensor<4x96xf32>, tensor<4x96xf32>, tensor<4x96xf32>
 }
+
+// -----
+// The sums start at the bias, whatever its leading ones.
+// CHECK-LABEL: func.func @bias
+// CHECK-NEXT: %h = pypto.matmul %a, %b bias %s to bf16 {relu}
+// CHECK-NEXT: %[[ROW:.*]] = pypto.reshape %t[-1]
+// CHECK-NEXT: %z = pypto.matmul %c, %d bias %[[ROW]] :
+func.func @bias(%a: tensor<?x64xbf16>, %b: tensor<64x96xbf16>, %s: tensor<96xf32>,
+                %c: tensor<2x?x64xi8>, %d: tensor<2x64x?xi8>, %t: tensor<1x1x?xi32>) -> (tensor<?x96xbf16>, tensor<2x?x?xi32>) {
+  %y = pypto.matmul %a, %b
+  %p = pypto.add %s, %y
+  %r = pypto.relu %p
+  %h = pypto.cast %r to bf16
+  %x = pypto.matmul %c, %d
+  %z = pypto.add %x, %t
+  func.return %h, %z : tensor<?x96xbf16>, tensor<2x?x?xi32>
+}
+
+// -----
+// CHECK-LABEL: func.func @no_bias
+// CHECK-COUNT-4: pypto.add
+// REMARK: add is a task of its own: it adds no tensor
+// REMARK: add is a task of its own: a bias is one number for each column
+// REMARK: add is a task of its own: a bias is one number for each column
+// REMARK: add is a task of its own: it comes behind what the store does
+func.func @no_bias(%a: tensor<4x64xf16>, %b: tensor<64x96xf16>, %c: tensor<4x96xf32>, %d: tensor<4x1xf32>, %s: tensor<96xf32>)
+    -> (tensor<4x96xf32>, tensor<4x96xf32>, tensor<4x96xf32>, tensor<4x96xf32>) {
+  %x = pypto.matmul %a, %b
+  %0 = pypto.add %x, 1.0
+  %y = pypto.matmul %a, %b
+  %1 = pypto.add %y, %c
+  %z = pypto.matmul %a, %b
+  %2 = pypto.add %d, %z
+  %w = pypto.matmul %a, %b {relu}
+  %3 = pypto.add %w, %s
+  func.return %0, %1, %2, %3 : tensor<4x96xf32>, tensor<4x96xf32>, tensor<4x96xf32>, tensor<4x96xf32>
+}
