@@ -210,7 +210,7 @@ class MemoryForm:
                 self._block(block)
 
     def tasks(self, op: TasksOp) -> None:
-        """Destinations disappear; views load, assembles store."""
+        """Destinations disappear; views load (those of tiles stay), assembles store."""
         destinations = list(op.outs)
         for argument, memory in zip(op.out_args, destinations, strict=True):
             argument.replace_all_uses_with(memory)
@@ -218,7 +218,8 @@ class MemoryForm:
             op.block.erase_arg(argument)
         for inner in list(op.body.walk()):
             if isinstance(inner, tensor.ViewOp):
-                replace_op(inner, load_of(inner))
+                if isinstance(inner.source.type, MemRefType):
+                    replace_op(inner, load_of(inner))
             elif isinstance(inner, AssembleOp):
                 replace_op(inner, store_of(inner))
         for result, memory in zip(op.results, destinations, strict=True):
