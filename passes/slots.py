@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 
 from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import IntegerAttr
@@ -12,7 +12,7 @@ from pyptoc.dialects.assembly import INDEX
 from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.npu_attrs import ExprAttr
 from pyptoc.dialects.pypto.scalars import IndexOp
-from pyptoc.dialects.tile import AllocOp, Instruction, SlotOp
+from pyptoc.dialects.tile import AllocOp, Instruction
 from pyptoc.passes.liveness import Lifetime
 
 
@@ -48,9 +48,12 @@ def can_lower_slots(life: Lifetime) -> bool:
 
     It does if a trip uses one slot and fills it before it reads it. Where a trip uses
     two (one filled ahead for the next trip), or reads what an earlier one left, every
-    slot holds something of its own.
+    slot holds something of its own. How many slots a channel needs, so that no core
+    waits for ever, is for its author to say.
     """
     if life.alloc.slot_count < 2 or life.first_user is None:
+        return False
+    if not isinstance(life.alloc, AllocOp):
         return False
     slots = {slot_identity(op.slot) for op in life.slot_ops}
     if len(slots) != 1 or isinstance(next(iter(slots)), int):
@@ -62,10 +65,12 @@ def can_lower_slots(life: Lifetime) -> bool:
     return not any(value in ours for value in first.reads())
 
 
-def lower_slots(alloc: AllocOp, slot_ops: Sequence[SlotOp], slots: int) -> None:
+def lower_slots(life: Lifetime, slots: int) -> None:
     """Leave `slots` slots; each index is taken modulo that, or goes if it is one."""
+    alloc = life.alloc
+    assert isinstance(alloc, AllocOp)
     alloc.set_slots(slots)
-    for op in slot_ops:
+    for op in life.slot_ops:
         if slots == 1:
             op.results[0].replace_all_uses_with(alloc.results[0])
             op.detach()
