@@ -33,7 +33,7 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAVal
 
 from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.expr_core import Call
-from pyptoc.dialects.npu import AllocOp, LoadOp, TasksOp
+from pyptoc.dialects.npu import AllocOp, LoadOp, PlaceOp, TasksOp
 from pyptoc.dialects.npu import ReinterpretOp as MemoryReinterpretOp
 from pyptoc.dialects.npu import ReshapeOp as MemoryReshapeOp
 from pyptoc.dialects.pypto.composite import SoftmaxOp
@@ -298,7 +298,9 @@ def _reinterpreted(shapes: Shapes, op: ReinterpretOp | MemoryReinterpretOp) -> D
     return (*lead, in_elements(last, op.source, target))
 
 
-def _sized(shapes: Shapes, op: EmptyOp | FullOp | ArangeOp | AllocOp) -> Dims:
+def _sized(
+    shapes: Shapes, op: EmptyOp | FullOp | ArangeOp | AllocOp | PlaceOp
+) -> Dims:
     return tuple(shapes.mixed(size) for size in op.mixed_sizes)
 
 
@@ -357,6 +359,7 @@ _RULES: dict[type[Operation], Callable[[Shapes, Operation], Dims]] = {
     FullOp: _sized,
     ArangeOp: _sized,
     AllocOp: _sized,
+    PlaceOp: _sized,
     ReinterpretOp: _reinterpreted,
     MemoryReinterpretOp: _reinterpreted,
     ReshapeOp: _reshaped,
