@@ -39,16 +39,28 @@ class Limit:
     is_upper: bool
 
 
-def alternatives(e: Expr, op: str = "min") -> list[Expr]:
-    """Expressions without an outer `op` whose `op` is `e`; `op` is min or max."""
+def alternatives(e: Expr, op: str = "min", *, negated: bool = True) -> list[Expr]:
+    """
+    Expressions without an outer `op` whose `op` is `e`; `op` is min or max.
+
+    A max that is taken away is a min; without `negated` it stays as it is.
+    """
     other = "max" if op == "min" else "min"
     fixed = Expr.const(e.constant)
     choices: list[list[Expr]] = []
     for atom, factor in e.terms.items():
         wanted = op if factor > 0 else other
-        if isinstance(atom, Call) and atom.op == wanted:
+        if (
+            isinstance(atom, Call)
+            and atom.op == wanted
+            and (factor > 0 or negated)
+        ):
             choices.append(
-                [one * factor for arg in atom.args for one in alternatives(arg, wanted)]
+                [
+                    one * factor
+                    for arg in atom.args
+                    for one in alternatives(arg, wanted, negated=negated)
+                ]
             )
         else:
             fixed += Expr({atom: factor}, 0)

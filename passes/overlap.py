@@ -21,7 +21,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
-from math import gcd
 
 from xdsl.ir import SSAValue
 
@@ -35,6 +34,7 @@ from pyptoc.dialects.expr import (
     minimum,
     prove_le,
     prove_lt,
+    prove_multiple,
     simplify,
     slope_of,
 )
@@ -64,7 +64,8 @@ class Span:
         `min(16 * k, m) +: min(16, m - min(16 * k, m))` the start is `16 * k`.
         """
         # What a size takes away from the start cancels before anything is expanded.
-        ends = alternatives(minimum(*(lo + part for part in alternatives(size))))
+        parts = alternatives(size, negated=False)
+        ends = alternatives(minimum(*(lo + part for part in parts)))
         los: list[Expr] = []
         for one in alternatives(lo, "max"):
             inside = [start for start in alternatives(one) if start not in ends]
@@ -121,18 +122,24 @@ def _ends_before(one: Span, other: Span, facts: Facts) -> bool:
 def _interleave(one: Span, other: Span, facts: Facts) -> bool:
     """Whether both keep to different places modulo a stride: rows 2 i and 2 j + 1."""
     gap = other.lo - one.lo
-    stride = gcd(*gap.terms.values()) if gap.terms else 0
-    if stride <= 1:
-        return False
-    sizes = [
-        min(
-            (hi for e in span.ends if (hi := (e - span.lo).interval(facts).hi) is not None),
-            default=stride,
-        )
-        for span in (one, other)
-    ]
-    place = gap.constant % stride
-    return place >= sizes[0] and stride - place >= sizes[1]
+    sizes = _most(one, facts), _most(other, facts)
+    for stride in sorted(set(map(abs, gap.terms.values()))):
+        # The rest is what moves within one stride.
+        rest = Expr({a: c for a, c in gap.terms.items() if c % stride}, 0)
+        moves = rest.interval(facts)
+        if moves.lo is None or moves.hi is None:
+            continue
+        first = (gap.constant + moves.lo) % stride
+        last = first + moves.hi - moves.lo
+        if first >= (sizes[0] or stride) and stride - last >= (sizes[1] or stride):
+            return True
+    return False
+
+
+def _most(span: Span, facts: Facts) -> int | None:
+    """How long a range is at most."""
+    sizes = [(end - span.lo).interval(facts).hi for end in span.ends]
+    return min((size for size in sizes if size is not None), default=None)
 
 
 def over_all(span: Span, key: Hashable, size: Expr, facts: Facts) -> Span | None:
@@ -293,8 +300,8 @@ class Selection:
             self._meet(theirs.subs({outer: start}), lo, end, mine)
             return
         first, last = whole.subs({outer: start}), whole.subs({outer: stop - 1})
-        covers = all(prove_le(lo, e, self.facts) for e in first.los) and any(
-            prove_le(e, end, self.facts) for e in last.ends
+        covers = all(prove_le(lo, e, self.facts) for e in first.los) and all(
+            any(prove_le(e, stop, self.facts) for e in last.ends) for stop in mine.ends
         )
         if not covers:
             raise NoRange
@@ -314,12 +321,14 @@ class Selection:
         return whole
 
     def _size(self, key: Hashable) -> Expr:
-        for index, (_, remainder, count) in self.pairs.items():
-            if remainder == Expr.sym(key):
-                size = self.grid[list(self.tasks.grid_args).index(index)]
-                if prove_le(count, size, self.facts):
-                    return Expr.const(count)
-                raise NoRange
+        """How many values an index has, or the half of one, whatever the other is."""
+        for index, (quotient, remainder, count) in self.pairs.items():
+            size = self.grid[list(self.tasks.grid_args).index(index)]
+            if key in (*quotient.symbols(), *remainder.symbols()):
+                if not prove_multiple(size, count, self.facts):
+                    raise NoRange
+                is_outer = key in quotient.symbols()
+                return size.floordiv(count) if is_outer else Expr.const(count)
         return self.grid[list[Hashable](self.tasks.grid_args).index(key)]
 
     # -- the result

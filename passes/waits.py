@@ -24,10 +24,12 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from pyptoc.dialects.expr import Expr, Facts
 from pyptoc.dialects.npu import JoinOp, NoEventsOp, PrintOp, ReadOp, TasksOp
 from pyptoc.dialects.npu_attrs import ALL, EVENTS, OVERLAPS, AccessMode, Selector
+from pyptoc.dialects.pypto.scalars import AssertOp
 from pyptoc.passes.accesses import BoxAccess, accesses_of
 from pyptoc.passes.buffer_roots import BufferRoots
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.overlap import Selection, are_apart, grid_facts
+from pyptoc.passes.ranges import Ranges
 from pyptoc.passes.reach import (
     Reach,
     certainly_apart,
@@ -109,6 +111,8 @@ class WaitDeriver:
                 self.boxes[op] = accesses_of(op, self.shapes)
                 self.touched[op] = self._by_root(map(Reach.of, self.boxes[op]))
                 continue
+            if isinstance(op, AssertOp) and block is self.function.body.block:
+                Ranges(self.shapes, self.facts).pass_assert(op)
             if isinstance(op, scf.ForOp):
                 lower, upper = self.shapes.expr(op.lb), self.shapes.expr(op.ub)
                 self.facts.assume_range(op.body.block.args[0], lower, upper - 1)
