@@ -56,6 +56,7 @@ from pyptoc.passes.task_form import replace_op
 from pyptoc.passes.typed import as_tensor, element_type, shape_of
 from pyptoc.passes.waits import WaitDeriver
 from pyptoc.passes.windows import window_of
+from pyptoc.passes.workspaces import Workspaces
 
 POLICY = "carried"
 
@@ -67,11 +68,16 @@ class AssembleBuffersPass(PyptocPass):
     name = "assemble-buffers"
     summary: ClassVar[str] = "turn tensors into memory, derive accesses and waits"
 
+    share: bool = True
+    """Let workspaces that are never alive together, and trips of loops, share memory."""
+
     def run(self, ctx: PyptocContext, module: ModuleOp) -> None:
         for function in list(module.walk()):
             if isinstance(function, func.FuncOp) and not _in_memory(function):
                 MemoryForm(function).run()
                 erase_dead(function)
+                if self.share:
+                    Workspaces(ctx, function, Shapes(), Roots(function)).run()
                 WaitDeriver(function, Shapes(), Roots(function)).run()
                 erase_dead(function)
 

@@ -19,8 +19,10 @@ from xdsl.dialects import scf
 from xdsl.ir import SSAValue
 
 from pyptoc.dialects.expr import Expr, Facts, bound_without, prove_le, slope_of
+from pyptoc.dialects.memory import memory_type
 from pyptoc.dialects.npu import TasksOp
 from pyptoc.dialects.npu_attrs import AccessMode
+from pyptoc.dialects.npu_place import stored_bytes
 from pyptoc.passes.accesses import BoxAccess
 from pyptoc.passes.coordinates import common_regions, place_of
 from pyptoc.passes.overlap import Span, are_apart, over_all
@@ -45,8 +47,9 @@ class Reach:
         return Reach(access.buffer, access.mode, tuple(spans), access.exact)
 
     @property
-    def writes(self) -> bool:
-        return self.mode != AccessMode.READ
+    def overwrites(self) -> bool:
+        """Whether it does not matter what is there before."""
+        return self.mode == AccessMode.WRITE
 
 
 def in_conflict(one: AccessMode, other: AccessMode) -> bool:
@@ -114,20 +117,20 @@ def over_trips(
         buffer = place_of(buffer, shapes).base
         whole = tuple(Span((ZERO,), (dim,)) for dim in shapes.dims(buffer))
         return Reach(buffer, reach.mode, whole, False)
-    spans = _without(reach, loop, (), shapes, facts)
+    spans = _without(reach.spans, shapes.dims(buffer), loop, (), facts)
     return Reach(buffer, reach.mode, spans, False)
 
 
 def _without(
-    reach: Reach,
+    given: Sequence[Span],
+    dims: Dims,
     loop: scf.ForOp | scf.IfOp,
     kept: Iterable[Hashable],
-    shapes: Shapes,
     facts: Facts,
 ) -> tuple[Span, ...]:
     """The spans without what is defined inside `loop`, but for `kept`."""
     spans: list[Span] = []
-    for span, dim in zip(reach.spans, shapes.dims(reach.buffer), strict=True):
+    for span, dim in zip(given, dims, strict=True):
         inner = {key for key in span.symbols() if _is_inside(key, loop)} - set(kept)
         if not inner:
             spans.append(span)
@@ -154,15 +157,31 @@ def keeps_to_its_trip(
     mine: Reach, earlier: Reach, loop: scf.ForOp, shapes: Shapes, facts: Facts
 ) -> bool:
     """Whether `mine` never meets what `earlier` touched in a trip before."""
-    if mine.buffer is not earlier.buffer or defined_in(mine.buffer, loop):
+    given, dims = (mine.spans, earlier.spans), shapes.dims(mine.buffer)
+    if defined_in(mine.buffer, loop) or defined_in(earlier.buffer, loop):
+        places = [bytes_of(reach.buffer, shapes) for reach in (mine, earlier)]
+        base = places[0][0]
+        if base is not places[1][0] or defined_in(base, loop):
+            return False
+        given = (places[0][1],), (places[1][1],)
+        dims = (bytes_of(base, shapes)[1].end,)
+    elif mine.buffer is not earlier.buffer:
         return False
     counter = loop.body.block.args[0]
     back = {counter: Expr.sym(counter) - shapes.expr(loop.step)}
-    now = _without(mine, loop, (counter,), shapes, facts)
-    before = _without(earlier, loop, (counter,), shapes, facts)
+    now, before = (_without(one, dims, loop, (counter,), facts) for one in given)
     return any(
         _moves_on(a, b, counter, back, facts) for a, b in zip(now, before, strict=True)
     )
+
+
+def bytes_of(memory: SSAValue, shapes: Shapes) -> tuple[SSAValue, Span]:
+    """The memory that a memref is a part of, and which bytes of it."""
+    place = place_of(memory, shapes)
+    size = Expr.const(stored_bytes(memory_type(memory).element_type))
+    for dim in shapes.dims(memory):
+        size = size * dim
+    return place.base, Span.of(place.offset, size)
 
 
 def _moves_on(

@@ -236,7 +236,7 @@ def broadcast(shapes: list[Dims]) -> Dims:
 
 def named_dimension(function: func.FuncOp, value: SSAValue, axis: int) -> DimKey:
     """The root of an argument's dynamic dimension: equal names are one root."""
-    names = _argument_dimension_names(function)
+    names = argument_dimension_names(function)
     block: Block = function.body.block
     position = block.args.index(value)
     name = names.get((position, axis))
@@ -246,7 +246,8 @@ def named_dimension(function: func.FuncOp, value: SSAValue, axis: int) -> DimKey
     return DimKey(block.args[first[0]], first[1])
 
 
-def _argument_dimension_names(function: func.FuncOp) -> dict[tuple[int, int], str]:
+def argument_dimension_names(function: func.FuncOp) -> dict[tuple[int, int], str]:
+    """By argument and dimension: the names that `pypto.dims` gives."""
     names: dict[tuple[int, int], str] = {}
     if function.arg_attrs is None:
         return names

@@ -22,7 +22,16 @@ from xdsl.dialects import func, scf
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from pyptoc.dialects.expr import Expr, Facts
-from pyptoc.dialects.npu import JoinOp, NoEventsOp, PrintOp, ReadOp, TasksOp
+from pyptoc.dialects.npu import (
+    JoinOp,
+    NoEventsOp,
+    PlaceOp,
+    PrintOp,
+    ReadOp,
+    ReinterpretOp,
+    ReshapeOp,
+    TasksOp,
+)
 from pyptoc.dialects.npu_attrs import ALL, EVENTS, OVERLAPS, AccessMode, Selector
 from pyptoc.dialects.pypto.scalars import AssertOp
 from pyptoc.passes.accesses import BoxAccess, accesses_of
@@ -165,43 +174,39 @@ class WaitDeriver:
 
     def _waits(self, mine: Reach, pendings: Sequence[Pending]) -> Iterator[Wait]:
         """What a task that touches `mine` waits for, the last tasks first."""
-        hidden: set[AccessMode] = set()
+        covered: list[Reach] = []
         for number, pending in reversed(list(enumerate(pendings))):
             for theirs in pending.reaches:
                 if not in_conflict(theirs.mode, mine.mode):
                     continue
-                if any(
-                    in_conflict(theirs.mode, cover) and in_conflict(cover, mine.mode)
-                    for cover in hidden
-                ):
+                if any(is_between(theirs, cover, mine) for cover in covered):
                     continue
                 selector = self._selector(mine, theirs, pending)
                 if selector is not None:
                     yield pending.events, selector
-            if number:
-                hidden.update(self._covering(mine, pending))
+            if number and pending.tasks is not None:
+                covered += self._covering(pending.tasks, pending.reaches)
 
-    def _covering(self, mine: Reach, pending: Pending) -> Iterator[AccessMode]:
-        """How the tasks of `pending` touch all of the buffer of `mine`, if they do."""
-        tasks = pending.tasks
-        if tasks is None:
-            return
-        for theirs in pending.reaches:
-            if theirs.buffer is not mine.buffer:
-                continue
-            key = tasks.events, theirs
+    def _covering(
+        self, tasks: TasksOp, reaches: Sequence[Reach]
+    ) -> Iterator[Reach]:
+        """What all tasks together touch of all of its buffer."""
+        for reach in reaches:
+            key = tasks.events, reach
             if key not in self._covers:
-                dims = self.shapes.dims(theirs.buffer)
+                dims = self.shapes.dims(reach.buffer)
                 grid = self.grids[tasks.events]
-                self._covers[key] = covers(tasks, theirs, grid, dims, self.facts)
+                self._covers[key] = covers(tasks, reach, grid, dims, self.facts)
             if self._covers[key]:
-                yield theirs.mode
+                yield reach
 
     def _selector(
         self, mine: Reach, theirs: Reach, pending: Pending
     ) -> Selector | None:
         """The tasks of `pending` that touch `mine` in `theirs`; None: none of them."""
         if pending.trips is not None:
+            if not mine.overwrites and is_of_one_trip(mine.buffer, pending.trips):
+                return None
             apart = keeps_to_its_trip(
                 mine, theirs, pending.trips, self.shapes, self.facts
             )
@@ -311,6 +316,32 @@ class WaitDeriver:
             if root in handed_on
             or not all(defined_in(one, op) for one in self.roots.origins(root))
         }
+
+
+def is_of_one_trip(buffer: SSAValue, loop: scf.ForOp) -> bool:
+    """
+    Whether what is in `buffer` was written in this trip of `loop`.
+
+    Then only that writer has to wait for the trips before.
+    """
+    if "npu.parallel" in loop.attributes:
+        return True
+    while isinstance(buffer.owner, ReshapeOp | ReinterpretOp):
+        buffer = buffer.owner.source
+    return isinstance(buffer.owner, PlaceOp) and defined_in(buffer, loop)
+
+
+def is_between(theirs: Reach, cover: Reach, mine: Reach) -> bool:
+    """
+    Whether tasks that touch a whole buffer come after `theirs` and before `mine`.
+
+    Where the two meet, one of them being in that buffer, some task of the cover is.
+    """
+    return (
+        (cover.buffer is theirs.buffer or cover.buffer is mine.buffer)
+        and in_conflict(theirs.mode, cover.mode)
+        and in_conflict(cover.mode, mine.mode)
+    )
 
 
 def copy_of(state: State) -> State:
