@@ -330,12 +330,12 @@ class Workspaces:
         )
 
     def _report(self, areas: Sequence[Area], single: Sequence[Expr]) -> None:
-        if not single:
-            return
         total = sum((area.size for area in areas), start=ZERO)
+        if total == ZERO:
+            return
         text = f"workspaces take {size_text(total, self.function)}"
         apart = sum(single, start=ZERO)
-        if total != apart and not any(is_inside_any(k, self.function) for k in apart.symbols()):
+        if nominal(apart) > nominal(total):
             text += f", {size_text(apart, self.function)} if none shared memory"
         self.context.remark(self.function, text)
 
@@ -384,15 +384,6 @@ def is_inside(key: Hashable, op: Operation) -> bool:
     """Whether a symbol is a value that `op` defines inside."""
     value = key.value if isinstance(key, DimKey) else key
     return isinstance(value, SSAValue) and defined_in(value, op)
-
-
-def is_inside_any(key: Hashable, function: func.FuncOp) -> bool:
-    """Whether a symbol is a value inside a loop or a branch."""
-    value = key.value if isinstance(key, DimKey) else key
-    if not isinstance(value, SSAValue):
-        return False
-    block = value.block if isinstance(value, BlockArgument) else value.owner.parent  # pyright: ignore
-    return block is not function.body.block
 
 
 def is_known_before(key: Hashable, block: Block, op: Operation) -> bool:
