@@ -33,11 +33,11 @@ from pyptoc.dialects.pypto.base import LiteralOp
 from pyptoc.dialects.pypto.composite import MaskCausalOp
 from pyptoc.dialects.pypto.elementwise import CastOp
 from pyptoc.dialects.pypto.matmul import EpilogueOp, MmaOp
-from pyptoc.dialects.pypto.shape import CloneOp, FullOp, TransposeOp, ViewOp
+from pyptoc.dialects.pypto.shape import CloneOp, ExpandOp, FullOp, TransposeOp, ViewOp
 from pyptoc.dialects.subscripts import Mixed
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.kernel_body import Tile, bounds_of, buffer_type_of
-from pyptoc.passes.lower_cube import CubeBody, as_expr
+from pyptoc.passes.lower_cube import CubeBody
 from pyptoc.passes.lower_vector import Form, VectorBody, form_of
 from pyptoc.passes.shapes import ONE
 from pyptoc.passes.typed import element_type
@@ -89,6 +89,8 @@ class MixedBody(VectorBody):
                     self.cube.lower(op)
                 if used != {Use.SUM}:
                     self._vector(op)
+            case ExpandOp() if uses_of(op.result) == {Use.SUM}:
+                self.cube.lower(op)
             case CloneOp() if op.source in self.tiles and not self._is_free(
                 op.source, op
             ):
@@ -104,7 +106,7 @@ class MixedBody(VectorBody):
             case StoreOp() if op.source not in self.tiles:
                 self.cube.lower(op)
             case ViewOp():
-                self._part(op)
+                self.cube.lower(op)
             case TransposeOp():
                 assert op.result in self.tiles or op.result in self.cube.tiles
             case scf.IfOp() if op.results:
@@ -191,22 +193,6 @@ class MixedBody(VectorBody):
         if value not in self.cube.tiles and Use.PRODUCT in uses_of(value):
             source = self.tiles[value]
             self.cube.tiles[value] = self._moved(value, source, "l1", build)
-
-    def _part(self, op: ViewOp) -> None:
-        """A box of a tile in L1: products say where theirs lies."""
-        source = self.cube.tiles[op.source]
-        build = Builder.before(op)
-        origin = [
-            build.index_or_int(as_expr(start) + as_expr(offset))
-            for start, offset in zip(source.origin, op.mixed_offsets, strict=True)
-        ]
-        rows, columns = (
-            whole if size is None else size
-            for size, whole in zip(op.mixed_sizes, source.extents, strict=True)
-        )
-        place = origin[0], origin[1]
-        found = Tile(source.buffer, rows, columns, origin=place)
-        self.cube.tiles[op.results[0]] = found
 
     # -- in place
 
@@ -330,6 +316,8 @@ def kinds_of(use: IRUse) -> set[Use]:
             return {Use.PRODUCT if use.index else Use.OTHER}
         case TransposeOp() | ViewOp():
             return uses_of(op.results[0])
+        case ExpandOp() if uses_of(op.result) == {Use.SUM}:
+            return {Use.PRODUCT}
         case scf.ForOp() if is_sum(op):
             return {Use.SUM}
         case scf.YieldOp() if is_sum(op.parent_op()):

@@ -14,10 +14,11 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from pyptoc.dialects.context import PyptocContext
 from pyptoc.dialects.npu_attrs import Unit
+from pyptoc.dialects.pypto.shape import ReshapeOp
 from pyptoc.passes.form_tasks import outermost_parallel, perfect_nest
 from pyptoc.passes.groups import groups_in
 from pyptoc.passes.nest_tiles import choose
-from pyptoc.passes.structured import unit_of
+from pyptoc.passes.structured import defined_in, unit_of
 from pyptoc.passes.tile_settings import TILE, WHOLE
 from pyptoc.passes.whole_nests import NestBody, UnfitError
 
@@ -45,6 +46,7 @@ def mark_groups(ctx: PyptocContext, function: func.FuncOp) -> None:
 def mark(ctx: PyptocContext, loop: scf.ForOp) -> None:
     """Mark the largest perfect nest inside `loop` whose body can be one task."""
     nest = perfect_nest(loop)
+    hoist(nest)
     body = NestBody(nest, ctx.machine)
     try:
         body.check()
@@ -59,6 +61,19 @@ def mark(ctx: PyptocContext, loop: scf.ForOp) -> None:
     for op, tile in tiles.items():
         op.attributes[TILE] = tile.attribute()
     loop.attributes[WHOLE] = StringAttr(body.unit.value)
+
+
+def hoist(nest: list[scf.ForOp]) -> None:
+    """Move reshapes of outer tensors in front of the nest."""
+    outer = nest[0]
+    block = outer.parent
+    assert block is not None
+    for op in list(nest[-1].body.block.ops):
+        if isinstance(op, ReshapeOp) and not any(
+            defined_in(operand, outer) for operand in op.operands
+        ):
+            op.detach()
+            block.insert_op_before(op, outer)
 
 
 def check_machine(body: NestBody) -> None:

@@ -124,8 +124,8 @@ def fitted(tile: CubeTile, c: Contraction, machine: Machine) -> CubeTile:
 
 
 def _over(tile: CubeTile, c: Contraction, machine: Machine, share: int) -> bool:
+    times = {"l0a": share, "l0b": share, "l0c": 0, "l1": 0}
     return any(
-        need.bytes * share > machine.space(need.space).bytes
+        need.bytes * times.get(need.space, 1) > machine.space(need.space).bytes
         for need in cube_tiles.needs(tile, c)
-        if need.space in ("l0a", "l0b")
     )

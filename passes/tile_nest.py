@@ -40,8 +40,15 @@ from pyptoc.dialects.pypto.elementwise import BINARY_OPS, CastOp
 from pyptoc.dialects.pypto.matmul import EpilogueOp, MatmulOp, MmaOp
 from pyptoc.dialects.pypto.reduce import CumsumOp
 from pyptoc.dialects.pypto.scalars import IndexOp
-from pyptoc.dialects.pypto.shape import AssembleOp, FullOp, TransposeOp, ViewOp
+from pyptoc.dialects.pypto.shape import (
+    AssembleOp,
+    ExpandOp,
+    FullOp,
+    TransposeOp,
+    ViewOp,
+)
 from pyptoc.dialects.pypto.structure import SUM
+from pyptoc.dialects.pypto.unary import ReluOp
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.cube_tiles import CubeTile
 from pyptoc.passes.groups import Domain
@@ -426,8 +433,12 @@ class Product:
         rows = nest.rows(op.result)
         type_ = bounded_type([rows, columns], accumulator)
         sizes = [body.index(rows.size), body.index(columns.size)]
-        zero = constant(0, accumulator)
-        total: SSAValue = body.build.value(FullOp.make(zero, sizes, result_type=type_))
+        if op.bias is None:
+            start = FullOp.make(constant(0, accumulator), sizes, result_type=type_)
+        else:
+            row = body.tile(op.bias, [columns])
+            start = ExpandOp.make(row, sizes, result_type=type_)
+        total: SSAValue = body.build.value(start)
         for part in self._depth():
             total = self._part(total, rows, columns, part)
         return total
@@ -506,7 +517,9 @@ class Product:
         """The epilogue, or the cast to the type of the result."""
         op, build = self.op, self.body.build
         wanted = element_type(op.result)
-        if has_epilogue(op):
+        if op.relu is not None and op not in self.nest.body.drained:
+            total = build.value(ReluOp.make(total))
+        elif has_epilogue(op):
             scale = [] if op.scale is None else [self.body.tile(op.scale, [columns])]
             relu = op.relu is not None
             return build.value(EpilogueOp.make(total, *scale, target=wanted, relu=relu))

@@ -237,6 +237,9 @@ class NestBody:
                 raise UnfitError(f"it multiplies tensors of rank {tensor_rank(value)}")
             else:
                 self._keep(value, op)
+        for row in (op.bias, op.scale):
+            if row is not None and self.is_tile(row):
+                raise UnfitError("the body makes the bias or the scales of a product")
         self.products[op] = self._tile(op)
 
     def _keep(self, value: SSAValue, op: MatmulOp) -> None:
@@ -270,8 +273,8 @@ class NestBody:
                 break
             self.drained -= met
         for op in self.products:
-            if op not in self.drained and (op.scale is not None or op.relu is not None):
-                raise UnfitError("a vector op reads a product that has an epilogue")
+            if op not in self.drained and op.scale is not None:
+                raise UnfitError("the body reads a product that has scales")
         self.vector = (
             self.vector or bool(by_vector) or len(self.drained) < len(self.products)
         )

@@ -235,6 +235,10 @@ class WorkingSet:
             rows, columns = shape[::-1] if turns else shape
             size = bytes_of(BufType((rows, columns), element_type(value), "l1"))
             self._keep("l1", size, here, here)
+        for row in (op.bias, op.scale):
+            if row is not None:
+                kind = BufType((1, tile.n0), element_type(row), "l1")
+                self._keep("l1", bytes_of(kind), here, here)
         if op in self.body.drained:
             return
         moved = sum(self._bytes(self.body.sizes[result], accumulator, "ub"))

@@ -105,16 +105,19 @@ class Nest:
         width = self.sizes[columns]
         shape = (self.heads, self.rows, width)
         name = self.w.argument(shape, f"{self.heads}x{self.rows}x{width}", element)
-        return self.define(
-            f"pypto.view %{name}[%h, %i +: %m, :]", columns, element
-        )
+        return self.define(f"pypto.view %{name}[%h, %i +: %m, :]", columns, element)
 
     def any(self) -> Tile:
         return self.w.random.choice(self.pool)
 
     def clamped(self, tile: Tile) -> Tile:
         """Back to multiples of 1/8 between -4 and 4."""
-        for text in ("floor %{0}", "maximum %{0}, -32.0", "minimum %{0}, 32.0", "mul %{0}, 0.125"):
+        for text in (
+            "floor %{0}",
+            "maximum %{0}, -32.0",
+            "minimum %{0}, 32.0",
+            "mul %{0}, 0.125",
+        ):
             tile = self.define(
                 "pypto." + text.format(tile.name), tile.columns, tile.element
             )
@@ -182,7 +185,9 @@ class Nest:
         elif self.keys is not None and self.w.random.random() < 0.6:
             columns, depth = self.keys, self.sizes[left.columns]
             shape = (self.heads, self.total, depth)
-            name = self.w.argument(shape, f"{self.heads}x{self.total}x{depth}", left.element)
+            name = self.w.argument(
+                shape, f"{self.heads}x{self.total}x{depth}", left.element
+            )
             right = self.w.fresh("k")
             self.w.emit(f"%{right} = pypto.view %{name}[%h, %j +: %n, :]")
             trans = True
@@ -215,7 +220,14 @@ class Nest:
             self.kept = found
 
     def steps(self, count: int) -> None:
-        made = (self.unary, self.binary, self.cast, self.fold, self.product, self.product)
+        made = (
+            self.unary,
+            self.binary,
+            self.cast,
+            self.fold,
+            self.product,
+            self.product,
+        )
         for _ in range(count):
             self.w.random.choice(made)()
 
@@ -227,7 +239,9 @@ class Nest:
         outside = list(self.pool)
         names = [w.fresh("p") for _ in carried]
         results = [w.fresh("r") for _ in carried]
-        start = ", ".join(f"%{n} = %{t.name}" for n, t in zip(names, carried, strict=True))
+        start = ", ".join(
+            f"%{n} = %{t.name}" for n, t in zip(names, carried, strict=True)
+        )
         w.emit(
             f"{', '.join('%' + r for r in results)} = pypto.for (%j +: %n = 0 to "
             f"{self.total} step {self.key_step}) iter({start}) {{"
