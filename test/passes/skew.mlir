@@ -12,9 +12,9 @@
 // CHECK-LABEL: npu.kernel @alternating 
 // CHECK-NEXT: %c0 = arith.constant 0 : index
 // CHECK-NEXT: %c1 = arith.constant 1 : index
-// CHECK-NEXT: %u = tile.channel {slots = 2} : !tile.chan<16x16xf32, l0c -> ub, rows>
-// CHECK-NEXT: %p = tile.channel {slots = 2} : !tile.chan<16x16xf32, ub -> l1, rows>
-// CHECK-NEXT: %w = tile.channel {slots = 2} : !tile.chan<16x16xf32, l0c -> ub, rows>
+// CHECK-NEXT: %u = tile.channel {slots = 2, npu.spare} : !tile.chan<16x16xf32, l0c -> ub, rows>
+// CHECK-NEXT: %p = tile.channel {slots = 2, npu.spare} : !tile.chan<16x16xf32, ub -> l1, rows>
+// CHECK-NEXT: %w = tile.channel {slots = 2, npu.spare} : !tile.chan<16x16xf32, l0c -> ub, rows>
 // CHECK-NEXT: tile.section cube {
 // CHECK-NEXT: %l = tile.alloc {slots = 2} : !tile.buf<16x16xf32, l0a>
 // CHECK-NEXT: %r = tile.alloc {slots = 2} : !tile.buf<16x16xf32, l0b>
@@ -137,8 +137,8 @@ npu.kernel @alternating () (%x: memref<?x16xf32, "gm">, %v: memref<?x16xf32, "gm
 // CHECK-LABEL: npu.kernel @begun_by_vector 
 // CHECK-NEXT: %c8 = arith.constant 8 : index
 // CHECK-NEXT: %c16 = arith.constant 16 : index
-// CHECK-NEXT: %p = tile.channel {slots = 2} : !tile.chan<16x16xf32, ub -> l1, rows>
-// CHECK-NEXT: %w = tile.channel {slots = 2} : !tile.chan<16x16xf32, l0c -> ub, rows>
+// CHECK-NEXT: %p = tile.channel {slots = 2, npu.spare} : !tile.chan<16x16xf32, ub -> l1, rows>
+// CHECK-NEXT: %w = tile.channel {slots = 2, npu.spare} : !tile.chan<16x16xf32, l0c -> ub, rows>
 // CHECK-NEXT: tile.section cube {
 // CHECK-NEXT: %l = tile.alloc : !tile.buf<16x16xf32, l0a>
 // CHECK-NEXT: %r = tile.alloc : !tile.buf<16x16xf32, l0b>
@@ -203,10 +203,10 @@ npu.kernel @begun_by_vector () (%x: memref<?x16xf32, "gm">, %y: memref<?x16xf32,
 // CHECK-LABEL: npu.kernel @three_stages 
 // CHECK-NEXT: %c0 = arith.constant 0 : index
 // CHECK-NEXT: %c1 = arith.constant 1 : index
-// CHECK-NEXT: %u = tile.channel {slots = 2} : !tile.chan<16x16xf32, l0c -> ub, rows>
-// CHECK-NEXT: %p = tile.channel {slots = 2} : !tile.chan<16x16xf32, ub -> l1, rows>
-// CHECK-NEXT: %v = tile.channel {slots = 2} : !tile.chan<16x16xf32, l0c -> ub, rows>
-// CHECK-NEXT: %q = tile.channel {slots = 2} : !tile.chan<16x16xf32, ub -> l1, rows>
+// CHECK-NEXT: %u = tile.channel {slots = 2, npu.spare} : !tile.chan<16x16xf32, l0c -> ub, rows>
+// CHECK-NEXT: %p = tile.channel {slots = 2, npu.spare} : !tile.chan<16x16xf32, ub -> l1, rows>
+// CHECK-NEXT: %v = tile.channel {slots = 2, npu.spare} : !tile.chan<16x16xf32, l0c -> ub, rows>
+// CHECK-NEXT: %q = tile.channel {slots = 2, npu.spare} : !tile.chan<16x16xf32, ub -> l1, rows>
 // CHECK-NEXT: tile.section cube {
 // CHECK-NEXT: %a = tile.alloc : !tile.buf<16x16xf32, l1>
 // CHECK-NEXT: %l = tile.alloc : !tile.buf<16x16xf32, l0a>
@@ -289,7 +289,7 @@ npu.kernel @three_stages () (%x: memref<?x16xf32, "gm">, %y: memref<?x16xf32, "g
 // CHECK-LABEL: npu.kernel @one_way 
 // CHECK-NEXT: %c0 = arith.constant 0 : index
 // CHECK-NEXT: %c16 = arith.constant 16 : index
-// CHECK-NEXT: %u = tile.channel {slots = 2} : !tile.chan<16x16xf32, l0c -> ub, rows>
+// CHECK-NEXT: %u = tile.channel {slots = 2, npu.spare} : !tile.chan<16x16xf32, l0c -> ub, rows>
 // CHECK-NEXT: tile.section cube {
 // CHECK-NEXT: %l = tile.alloc : !tile.buf<16x16xf32, l0a>
 // CHECK-NEXT: %r = tile.alloc : !tile.buf<16x16xf32, l0b>
@@ -326,8 +326,8 @@ npu.kernel @one_way () (%y: memref<?x16xf32, "gm">, %n: index) on mixed {
 // CHECK-LABEL: npu.kernel @recurrent 
 // CHECK-NEXT: %c0 = arith.constant 0 : index
 // CHECK-NEXT: %c1 = arith.constant 1 : index
-// CHECK-NEXT: %p = tile.channel {slots = 2} : !tile.chan<16x16xf32, ub -> l1, rows>
-// CHECK-NEXT: %u = tile.channel {slots = 2} : !tile.chan<16x16xf32, l0c -> ub, rows>
+// CHECK-NEXT: %p = tile.channel {slots = 2, npu.spare} : !tile.chan<16x16xf32, ub -> l1, rows>
+// CHECK-NEXT: %u = tile.channel {slots = 2, npu.spare} : !tile.chan<16x16xf32, l0c -> ub, rows>
 // CHECK-NEXT: tile.section cube {
 // CHECK-NEXT: %l = tile.alloc : !tile.buf<16x16xf32, l0a>
 // CHECK-NEXT: %r = tile.alloc : !tile.buf<16x16xf32, l0b>
