@@ -1,7 +1,7 @@
-"""Flat mixed kernels compute the same after split-mixed and after skew, in any order.
+"""Flat mixed kernels compute the same after split-mixed, after skew, and when finished.
 
-`random_flat` has the kernels. Within a core a barrier behind each instruction keeps the
-program's order, since there are no flags yet; between the cores only channels do.
+`random_flat` has the kernels. The finished ones run in any order that their flags and
+channels allow.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ from xdsl.dialects.builtin import ModuleOp
 
 from pyptoc.dialects.context import make_context
 from pyptoc.dialects.parsing import parse_module
-from pyptoc.dialects.tile import BarrierOp, Instruction
 from pyptoc.dialects.verify import verify_module
+from pyptoc.passes.insert_sync import InsertSyncPass
+from pyptoc.passes.plan_memory import PlanMemoryPass
 from pyptoc.passes.skew import SkewPass
 from pyptoc.passes.split_mixed import SplitMixedPass
 from pyptoc.printing import module_text
@@ -40,21 +41,13 @@ def stages(text: str) -> Iterator[tuple[str, ModuleOp]]:
     module = parse_module(text, "test.mlir", context)
     verify_module(module)
     yield "flat", module
-    for each in (SplitMixedPass(), SkewPass()):
+    for each in (SplitMixedPass(), SkewPass(), PlanMemoryPass(), InsertSyncPass()):
         each.apply(context, module)
         verify_module(module)
         shown = module_text(module)
         again = parse_module(shown, "again.mlir", make_context(MACHINE))
         assert module_text(again) == shown
         yield each.name, again
-
-
-def with_barriers(module: ModuleOp) -> ModuleOp:
-    """The module with a barrier behind every instruction."""
-    for op in list(module.walk()):
-        if isinstance(op, Instruction) and op.parent is not None:
-            op.parent.insert_op_after(BarrierOp.make(), op)
-    return module
 
 
 def assert_equal(got: Given, want: Given, where: str) -> None:
@@ -76,17 +69,14 @@ def test_random_kernels(
     rows, columns = size
     want: dict[tuple[int, int], Given] = {}
     for name, stage in stages(text):
-        programs = [Executable(stage, MACHINE)]
-        if name == "skew":
-            programs.append(Executable(with_barriers(stage), MACHINE))
+        program = Executable(stage, MACHINE)
+        orders = [None, *ORDERS] if name == "insert-sync" else [None]
         for m, n in {(rows, columns), (rows // 2 + 1, columns - 1), (0, columns)}:
-            scalars = {"m": m, "n": n, "p": trips[0], "q": trips[1]}
-            arrays = inputs(size, scalars)
-            first = want.setdefault((m, n), programs[0].run(arrays))
-            assert_equal(programs[0].run(arrays), first, name)
-            for order in ORDERS if len(programs) > 1 else ():
-                got = programs[1].run(arrays, order=order)
-                assert_equal(got, first, f"order {order}")
+            arrays = inputs(size, {"m": m, "n": n, "p": trips[0], "q": trips[1]})
+            for order in orders:
+                got = program.run(arrays, order=order)
+                where = f"{name}, order {order}"
+                assert_equal(got, want.setdefault((m, n), got), where)
 
 
 @pytest.fixture(scope="module")
@@ -104,8 +94,11 @@ def test_attention(attention: dict[str, Executable], queries: int, keys: int) ->
         for name, size in (("q", queries), ("k", keys), ("v", keys))
     }
     want = attention["flat"].run(arrays)
-    for name in ("split-mixed", "skew"):
-        assert_equal(attention[name].run(arrays), want, name)
+    for name, program in attention.items():
+        assert_equal(program.run(arrays), want, name)
+    for order in ORDERS:
+        got = attention["insert-sync"].run(arrays, order=order)
+        assert_equal(got, want, f"order {order}")
 
 
 def test_attention_is_skewed(attention: dict[str, Executable]) -> None:
