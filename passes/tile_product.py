@@ -104,18 +104,34 @@ class Product:
         step = self.nest.products[op].k1
         if part.bound:
             step = min(step, part.bound)
+        if part.size.is_const and 0 < part.size.value <= step:
+            whole = Extent(ZERO, part.size, part.size.value)
+            return self._mma(body, total, (rows, columns, part), whole)
         loop, inner = body.loop(ZERO, part.size, step, [total], name="k")
-        within = cut_piece(Expr.sym(loop.body.block.args[0]), step, part.size)
-        lhs = self._operand(inner, op.lhs, op.a_trans is not None, rows, part, within)
-        rhs = self._operand(inner, op.rhs, op.b_trans is None, columns, part, within)
+        counter, carried = loop.body.block.args
+        within = cut_piece(Expr.sym(counter), step, part.size)
+        made = self._mma(inner, carried, (rows, columns, part), within)
+        inner.build.yield_(made)
+        return loop.results[0]
+
+    def _mma(
+        self,
+        body: BodyBuilder,
+        acc: SSAValue,
+        places: tuple[Extent, Extent, Extent],
+        within: Extent,
+    ) -> SSAValue:
+        """Add the product of one step, which lies `within` a piece of K."""
+        op = self.op
+        rows, columns, part = places
+        lhs = self._operand(body, op.lhs, op.a_trans is not None, rows, part, within)
+        rhs = self._operand(body, op.rhs, op.b_trans is None, columns, part, within)
         flags: dict[str, Any] = {
             name: op.properties[name] for name in TRANSPOSES if name in op.properties
         }
-        carried = loop.body.block.args[1]
-        mma = MmaOp.make(carried, lhs, rhs, result_type=carried.type, **flags)
+        mma = MmaOp.make(acc, lhs, rhs, result_type=acc.type, **flags)
         mma.attributes[TILE] = op.attributes[TILE]
-        inner.build.yield_(inner.build.value(mma))
-        return loop.results[0]
+        return body.build.value(mma)
 
     def _operand(
         self,
