@@ -93,19 +93,21 @@ class Product:
                 found = nest.pieces(value)
                 if len(found) > 1:
                     return found
-        k = nest.shapes.space(op)[-1]
-        return [Extent(ZERO, k, max(k.value, 1) if k.is_const else 0)]
+        most = nest.body.contraction(op).k
+        bound = 0 if most is None else max(most, 1)
+        return [Extent(ZERO, nest.shapes.space(op)[-1], bound)]
 
     def _part(
         self, total: SSAValue, rows: Extent, columns: Extent, part: Extent
     ) -> SSAValue:
-        """Add the products along one piece of K, kL1 at a time."""
+        """Add the products along one piece of K, kL1 at a time where it is loaded."""
         op, body = self.op, self.body
         step = self.nest.products[op].k1
         if part.bound:
             step = min(step, part.bound)
-        if part.size.is_const and 0 < part.size.value <= step:
-            whole = Extent(ZERO, part.size, part.size.value)
+        at_once = part.size.is_const and 0 < part.size.value <= step
+        if at_once or (part.bound and all(map(self._is_near, (op.lhs, op.rhs)))):
+            whole = Extent(ZERO, part.size, part.bound)
             return self._mma(body, total, (rows, columns, part), whole)
         loop, inner = body.loop(ZERO, part.size, step, [total], name="k")
         counter, carried = loop.body.block.args
@@ -113,6 +115,10 @@ class Product:
         made = self._mma(inner, carried, (rows, columns, part), within)
         inner.build.yield_(made)
         return loop.results[0]
+
+    def _is_near(self, value: SSAValue) -> bool:
+        """Whether nothing of an operand is to be loaded for a product."""
+        return value in self.nest.kept or self.nest.body.is_tile(value)
 
     def _mma(
         self,
