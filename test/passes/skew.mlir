@@ -375,7 +375,7 @@ npu.kernel @recurrent () (%y: memref<16x16xf32, "gm">, %n: index) on mixed {
 
 // The 160 KiB of %u would be there twice, which is more than there is.
 
-// REMARK: :[[# @LINE + 1]]:1: remark[PTO300]: the cores of @too_large do not overlap: tiles of several trips at once do not fit
+// REMARK: {{.*}}:1: remark[PTO300]: the cores of @too_large do not overlap: tiles of several trips at once do not fit
 
 // CHECK-LABEL: npu.kernel @too_large 
 // CHECK-NEXT: %c0 = arith.constant 0 : index
