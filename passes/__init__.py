@@ -19,6 +19,7 @@ PASSES: dict[str, str] = {
     "desugar": "desugar:DesugarPass",
     "decompose": "decompose:DecomposePass",
     "check-bounds": "check_bounds:CheckBoundsPass",
+    "fuse-epilogue": "fuse_epilogue:FuseEpiloguePass",
     "legalize-casts": "legalize_casts:LegalizeCastsPass",
     "partition": "partition:PartitionPass",
     "infer-tiles": "infer_tiles:InferTilesPass",

@@ -227,4 +227,5 @@ def contraction_of(op: MatmulOp | ScaledMmOp, shapes: Shapes) -> Contraction:
         isinstance(op, ScaledMmOp),
         op.a_trans is not None,
         isinstance(op, MatmulOp) and op.scale is not None,
+        isinstance(op, MatmulOp) and op.bias is not None,
     )

@@ -19,7 +19,8 @@ of the accumulator is the store's, and so is an epilogue: scales by column, relu
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, Region, SSAValue
@@ -30,7 +31,7 @@ from pyptoc.dialects.npu import LoadOp, StoreOp
 from pyptoc.dialects.pypto.attrs import CubeTileAttr
 from pyptoc.dialects.pypto.elementwise import CastOp
 from pyptoc.dialects.pypto.matmul import EpilogueOp, MmaOp
-from pyptoc.dialects.pypto.shape import FullOp, TransposeOp
+from pyptoc.dialects.pypto.shape import ExpandOp, FullOp, TransposeOp, ViewOp
 from pyptoc.dialects.subscripts import Mixed
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.cube_tiles import MX_BLOCK, CubeTile, round_up
@@ -42,6 +43,9 @@ from pyptoc.passes.typed import element_type
 @dataclass
 class CubeBody(KernelBody):
     """Lowers the body of a cube kernel."""
+
+    k_loops: list[scf.ForOp] = field(default_factory=list[scf.ForOp])
+    """The loops over K around the op that is lowered, outer ones first."""
 
     def lower(self, op: Operation) -> bool:
         match op:
@@ -55,6 +59,10 @@ class CubeBody(KernelBody):
                 rows, columns = op.mixed_sizes
                 buffer = self.allocate(op, buffer_type_of(op.results[0].type, "l0c"))
                 self.tiles[op.results[0]] = Tile(buffer, rows, columns)
+            case ExpandOp():
+                self._start_at_bias(op)
+            case ViewOp():
+                self._slice(op)
             case CastOp():
                 self.tiles[op.results[0]] = self.tiles[op.source]
             case EpilogueOp():
@@ -70,21 +78,46 @@ class CubeBody(KernelBody):
                 return False
         return True
 
+    def _start_at_bias(self, op: ExpandOp) -> None:
+        """An accumulator whose first product adds onto a row of the bias table."""
+        rows, columns = op.mixed_sizes
+        buffer = self.allocate(op, buffer_type_of(op.results[0].type, "l0c"))
+        bias = self._row(op, op.source, "bias")
+        self.tiles[op.results[0]] = Tile(buffer, rows, columns, bias=bias)
+
+    def _slice(self, op: ViewOp) -> None:
+        """A box of a tile that is in L1 already."""
+        whole = self.tiles[op.source]
+        row, column = map(as_expr, op.mixed_offsets)
+        rows, columns = op.mixed_sizes
+        assert rows is not None
+        assert columns is not None
+        self.tiles[op.results[0]] = Tile(
+            whole.buffer,
+            rows,
+            columns,
+            row=whole.row + row,
+            column=whole.column + column,
+        )
+
+    def _row(self, at: Operation, value: SSAValue, space: str) -> SSAValue:
+        """A row that lies in L1, moved to a table of the cube core."""
+        staged = self.tiles[value]
+        shape = (1, bounds_of(value.type)[1])
+        row = self.slotted(at, tile.BufType(shape, element_type(value), space))
+        move = tile.MoveOp.make(staged.buffer, [0, 0], staged.extents, row)
+        Builder.before(at).emit(move)
+        return row
+
     def _epilogue(self, op: EpilogueOp) -> None:
         """What the store does: its scales go from L1 to the fixpipe's buffer."""
         tile_ = self.tiles[op.acc]
-        scale: SSAValue | None = None
-        if op.scale is not None:
-            staged = self.tiles[op.scale]
-            shape = (1, bounds_of(op.scale.type)[1])
-            scale = self.slotted(op, tile.BufType(shape, element_type(op.scale), "fb"))
-            move = tile.MoveOp.make(staged.buffer, [0, 0], staged.extents, scale)
-            Builder.before(op).emit(move)
+        scale = None if op.scale is None else self._row(op, op.scale, "fb")
         drain = Drain(scale, op.relu is not None)
         self.tiles[op.results[0]] = replace(tile_, drain=drain)
 
     def _k_loop(self, op: scf.ForOp) -> None:
-        """The loop over L1 steps, without carried values and with at least one trip."""
+        """A loop over L1 steps, without carried values and with at least one trip."""
         lower, upper = self.bound(op.lb), self.bound(op.ub)
         build = Builder.before(op)
         at_least = maximum(upper, lower + 1)
@@ -101,7 +134,9 @@ class CubeBody(KernelBody):
         assert isinstance(last, scf.YieldOp)
         made = last.operands[0]
         last.operands = []
+        self.k_loops.append(new)
         self.block(block)
+        self.k_loops.pop()
         self.tiles[op.results[0]] = self.tiles[made]
         block.erase_arg(argument, safe_erase=False)
         op.add_region(Region(Block()))
@@ -109,9 +144,9 @@ class CubeBody(KernelBody):
     def _multiply(self, op: MmaOp) -> None:
         """Move kL0-wide pieces of the L1 tiles and multiply them."""
         self.tiles[op.results[0]] = self.tiles[op.acc]
-        loop = op.parent_op()
-        assert isinstance(loop, scf.ForOp)
-        first = Expr.sym(loop.body.block.args[0]) - self.bound(loop.lb)
+        first = Expr.const(0)
+        for loop in self.k_loops:
+            first = first + Expr.sym(loop.body.block.args[0]) - self.bound(loop.lb)
         left = self.tiles[op.lhs]
         depth = left.rows if op.a_trans is not None else left.columns
         step = self.tile.k0
@@ -167,7 +202,9 @@ class Piece:
                 left, right, scales[0], scales[1], acc.buffer, extents, accumulate
             )
         else:
-            product = tile.MatmulOp.make(left, right, acc.buffer, extents, accumulate)
+            product = tile.MatmulOp.make(
+                left, right, acc.buffer, extents, accumulate, bias=acc.bias
+            )
         build.emit(product)
 
     def _k0(self) -> int:
@@ -185,14 +222,28 @@ class Piece:
         shape = (side, along) if first else (along, side)
         type_ = tile.BufType(shape, element_type(value), space)
         dest = self.body.slotted(self.at, type_)
-        build = Builder.before(self.at)
-        k = build.index_or_int(self.offset)
         k_is_row = trans if first else not trans
-        offsets: list[Mixed] = [k, 0] if k_is_row else [0, k]
+        zero = Expr.const(0)
+        at = (self.offset, zero) if k_is_row else (zero, self.offset)
         extents: list[Mixed] = [self.depth, other] if k_is_row else [other, self.depth]
-        source = self.body.tiles[value].buffer
-        build.emit(tile.MoveOp.make(source, offsets, extents, dest, trans=trans))
+        self._move(value, at, extents, dest, trans=trans)
         return dest
+
+    def _move(
+        self,
+        value: SSAValue,
+        at: tuple[Expr, Expr],
+        extents: Sequence[Mixed],
+        dest: SSAValue,
+        **flags: bool,
+    ) -> None:
+        """Move the box of a tile that starts at `at`."""
+        source, build = self.body.tiles[value], Builder.before(self.at)
+        offsets = [
+            build.index_or_int(start + offset)
+            for start, offset in zip((source.row, source.column), at, strict=True)
+        ]
+        build.emit(tile.MoveOp.make(source.buffer, offsets, extents, dest, **flags))
 
     def _scales(self, acc: Tile) -> list[SSAValue]:
         op = self.op
@@ -215,18 +266,15 @@ class Piece:
         type_ = tile.BufType(shape, element_type(value), space)
         dest = self.body.slotted(self.at, type_)
         build = Builder.before(self.at)
-        block = build.index_or_int(self.offset.floordiv(MX_BLOCK))
-        pairs = build.index_or_int(self.offset.floordiv(MX_BLOCK) * 2)
+        block, zero = self.offset.floordiv(MX_BLOCK), Expr.const(0)
         count = as_expr(self.depth).ceildiv(MX_BLOCK)
-        offsets: list[Mixed] = [0, pairs] if grouped else [block, 0]
+        at = (zero, block * 2) if grouped else (block, zero)
         extents: list[Mixed] = (
             [side, build.index_or_int(count * 2)]
             if grouped
             else [build.index_or_int(count), build.index_or_int(as_expr(side) * 2)]
         )
-        source = self.body.tiles[value].buffer
-        move = tile.MoveOp.make(source, offsets, extents, dest, pairs=not grouped)
-        build.emit(move)
+        self._move(value, at, extents, dest, pairs=not grouped)
         return dest
 
 

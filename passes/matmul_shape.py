@@ -9,9 +9,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from xdsl.ir import Operation
+
 from pyptoc.dialects.expr import Expr
+from pyptoc.dialects.pypto.attrs import CubeTileAttr
 from pyptoc.dialects.pypto.matmul import MatmulOp, ScaledMmOp
 from pyptoc.passes.shapes import Dims, Shapes
+from pyptoc.passes.tile_settings import nearest_tile
 
 
 @dataclass(frozen=True)
@@ -28,3 +32,14 @@ def matmul_shape(op: MatmulOp | ScaledMmOp, shapes: Shapes) -> MatmulShape:
     """The sizes of `op`; a static K on either side wins over a dynamic one."""
     *batch, m, n, k = shapes.space(op)
     return MatmulShape(tuple(batch), m, n, k)
+
+
+def may_split(op: Operation, shapes: Shapes) -> bool:
+    """Whether split-k may cut a matmul: the parts need a destination of their own."""
+    if not isinstance(op, MatmulOp | ScaledMmOp):
+        return False
+    tile = nearest_tile(op, CubeTileAttr, lambda tiles: tiles.cube)
+    if tile is None or tile.split_k in (0, 1):
+        return False
+    k = matmul_shape(op, shapes).k
+    return not k.is_const or k.value > min(tile.k[1:])

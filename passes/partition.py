@@ -34,21 +34,18 @@ from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Block, Operation, OpResult, SSAValue, Use
 
 from pyptoc.dialects.context import PyptocContext
-from pyptoc.dialects.pypto.attrs import CubeTileAttr
-from pyptoc.dialects.pypto.matmul import MatmulOp, ScaledMmOp
 from pyptoc.dialects.pypto.scalars import AssertOp
 from pyptoc.dialects.pypto.shape import AssembleOp
 from pyptoc.passes.base import PyptocPass
 from pyptoc.passes.cleanup import erase_dead
 from pyptoc.passes.groups import Group, domain_of, has_scan
 from pyptoc.passes.index_shapes import SCATTERS, Scatter
-from pyptoc.passes.matmul_shape import matmul_shape
+from pyptoc.passes.matmul_shape import may_split
 from pyptoc.passes.ownership import Ownership, root_of
 from pyptoc.passes.reinterpret import split_views
 from pyptoc.passes.scale_pairs import join_pairs
 from pyptoc.passes.shapes import Dims, Shapes
 from pyptoc.passes.structured import LEAVES, tensor_operands, unit_of
-from pyptoc.passes.tile_settings import nearest_tile
 from pyptoc.passes.windows import window_of
 
 SCAN_COLUMNS = 1024
@@ -295,17 +292,6 @@ def written_by(op: Operation) -> list[SSAValue]:
         elif isinstance(inner, scf.ForOp):
             found += inner.iter_args
     return found
-
-
-def may_split(op: Operation, shapes: Shapes) -> bool:
-    """Whether split-k may cut a matmul: the parts need a destination of their own."""
-    if not isinstance(op, MatmulOp | ScaledMmOp):
-        return False
-    tile = nearest_tile(op, CubeTileAttr, lambda tiles: tiles.cube)
-    if tile is None or tile.split_k in (0, 1):
-        return False
-    k = matmul_shape(op, shapes).k
-    return not k.is_const or k.value > min(tile.k[1:])
 
 
 def reorder(block: Block, order: Sequence[Operation]) -> None:
