@@ -88,7 +88,7 @@ def _refuse(kernel: KernelOp, obstacle: Obstacle) -> NoReturn:
     met = obstacle.other
     error(
         obstacle.op,
-        "PTO214",
+        "PTO216",
         f"the mixed kernel @{kernel.sym_name.data} cannot be split: {obstacle.reason}",
         notes=[] if met is None else [Note("it does so here", met.location)],
         rule="the cores of a mixed kernel meet only where a move crosses",
