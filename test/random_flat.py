@@ -139,6 +139,7 @@ class FlatKernel(Writer):
                 return
             self.budget -= 1
             kinds = ["chain", "chain", "vector", "vector", "both", "store", "keep"]
+            kinds += ["hold"]
             if depth < 3:
                 kinds += ["loop", "branch", "scalars", "stages", "stages"]
             getattr(self, f"_{self.choose(*kinds)}")(depth, readable, counters)
@@ -229,6 +230,17 @@ class FlatKernel(Writer):
             self.emit(depth, f"tile.move {acc}[0, 0] [%m, %n] into {kept}")
         readable.append(kept)
 
+    def _hold(self, depth: int, readable: list[str], counters: list[str]) -> None:
+        """A buffer in l1 outside of the loops takes a tile, or is multiplied."""
+        if readable and self.number(0, 1):
+            small = self.alloc(depth, "ub")
+            x = self.choose(*readable)
+            self.emit(depth, f"tile.clip {x}, -4.0, 4.0 into {small} [%m, %n]")
+            self.emit(depth, f"tile.move {small}[0, 0] [%m, %n] into %held")
+        else:
+            acc = self.product(depth, "%held", counters)
+            readable.append(self.down(depth, acc, counters))
+
     def _loop(self, depth: int, readable: list[str], counters: list[str]) -> None:
         counter = self.name("k")
         bound = self.choose("%p", "%q")
@@ -316,6 +328,8 @@ class FlatKernel(Writer):
             self.carried.append(name)
             self.emit(0, f"{name} = tile.alloc : {self.type('ub')}")
             self.emit(0, f"tile.fill {number}.0 into {name} [%m, %n]")
+        self.emit(0, f"%held = tile.alloc : {self.type('l1')}")
+        self.emit(0, "tile.move %kept1[0, 0] [%m, %n] into %held")
         self.block(0, [], [])
         for number, name in enumerate(self.carried):
             self.emit(0, f"tile.store {name} [%m, %n] into %v[{number * self.rows}, 0]")

@@ -11,15 +11,16 @@ npu.kernel @corner () (%y: memref<32x16xf32, "gm">) on mixed {
 
 // -----
 
-npu.kernel @carried (%i) (%n: index) on mixed {
+npu.kernel @carried (%i) (%x: memref<16x16xf32, "gm">, %n: index) on mixed {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %u = tile.alloc : !tile.buf<16x16xf32, ub>
   %p = tile.alloc : !tile.buf<16x16xf32, l1>
   %l = tile.alloc : !tile.buf<16x16xf32, l0a>
+  tile.load %x[0, 0] [16, 16] into %p
   scf.for %t = %c0 to %n step %c1 {
     tile.move %p[0, 0] [16, 16] into %l
-    // CHECK: :[[# @LINE + 1]]:5: error[PTO216]: the mixed kernel @carried cannot be split: what crosses to l1 is used elsewhere than behind the move in its block, and a cube core cannot copy it
+    // CHECK: :[[# @LINE + 1]]:5: error[PTO216]: the mixed kernel @carried cannot be split: what crosses to l1 is used elsewhere than behind the move in its block, and the cube core fills it as well
     tile.move %u[0, 0] [16, 16] into %p
   }
 }
