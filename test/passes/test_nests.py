@@ -138,7 +138,7 @@ def sums(x: Any, w: Any) -> Any:
 
 def blocks(x: Any, y: Any) -> Any:
     x, y = wide(x, y)
-    return x + np.repeat(y[:, None], x.shape[1], 1), np.exp(x[:, :, :8])
+    return 2 * x + np.repeat(y[:, None], x.shape[1], 1), np.exp(x[:, :, :8])
 
 
 NESTS: dict[str, Nest] = {
@@ -180,7 +180,8 @@ NESTS: dict[str, Nest] = {
                 iter(%mi = %m0, %li = %l0, %ai = %a0) {
               %kt = pypto.view %k[%g, :, %j +: %n]
               %vt = pypto.view %v[%g, %j +: %n, :]
-              %y = pypto.matmul %x, %kt {tile = #pypto.cube<m = [32, 32], k = [16, 16], n = [16, 48]>}
+              %y = pypto.matmul %x, %kt
+                  {tile = #pypto.cube<m = [32, 32], k = [16, 16], n = [16, 48]>}
               %m2, %l2, %p, %alpha = pypto.online_softmax %y state %mi, %li
               %b = pypto.cast %p to bf16
               %z = pypto.matmul %b, %vt
@@ -224,7 +225,7 @@ NESTS: dict[str, Nest] = {
           func.return %r : tensor<3x96x32xf32>
         }
         """,
-        {name: ((3, 96, 32), F16) for name in "qkv"},
+        dict.fromkeys("qkv", ((3, 96, 32), F16)),
         states,
         within=2e-2,
     ),
@@ -261,7 +262,8 @@ NESTS: dict[str, Nest] = {
           %r, %s = pypto.forall (%i +: %n = 0 to %m step 32) outs(%o = %e, %p = %d) {
             %v = pypto.view %x[%i +: %n, :]
             %y = pypto.matmul %v, %w
-            %z = pypto.matmul %v, %u to f16 {tile = #pypto.cube<m = [32, 32], k = [16, 16], n = [32, 96]>}
+            %z = pypto.matmul %v, %u to f16
+                {tile = #pypto.cube<m = [32, 32], k = [16, 16], n = [32, 96]>}
             pypto.store %y into %o[%i, 0]
             pypto.store %z into %p[%i, 0]
           }
@@ -330,7 +332,8 @@ NESTS: dict[str, Nest] = {
           %d = pypto.empty[%m, 1] : tensor<?x1xf32>
           %r, %s = pypto.forall (%i +: %n = 0 to %m step 16) outs(%o = %e, %p = %d) {
             %v = pypto.view %x[%i +: %n, :]
-            %y = pypto.matmul %v, %w {tile = #pypto.cube<m = [16, 16], k = [16, 16], n = [32, 128]>}
+            %y = pypto.matmul %v, %w
+                {tile = #pypto.cube<m = [16, 16], k = [16, 16], n = [32, 128]>}
             %c = pypto.cumsum %y axis -1
             %t = pypto.sum %y axis -1 {keepdim}
             pypto.store %c into %o[%i, 0]
@@ -353,7 +356,9 @@ NESTS: dict[str, Nest] = {
             %b = pypto.view %y[%h, :]
             pypto.for (%i +: %n = 0 to %m step 12) {
               %v = pypto.view %x[%h, %i +: %n, :]
-              %a = pypto.add %v, %b
+              %two = arith.constant 2.0 : f32
+              %u = pypto.mul %v, %two
+              %a = pypto.add %u, %b
               pypto.store %a into %o[%h, %i, 0]
               %w = pypto.view %x[%h, %i +: %n, 0 +: 8]
               %some = pypto.index %n > 0
