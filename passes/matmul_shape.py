@@ -11,7 +11,9 @@ from dataclasses import dataclass
 
 from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.pypto.matmul import MatmulOp, ScaledMmOp
+from pyptoc.passes.cube_tiles import Contraction
 from pyptoc.passes.shapes import Dims, Shapes
+from pyptoc.passes.typed import element_type
 
 
 @dataclass(frozen=True)
@@ -28,3 +30,22 @@ def matmul_shape(op: MatmulOp | ScaledMmOp, shapes: Shapes) -> MatmulShape:
     """The sizes of `op`; a static K on either side wins over a dynamic one."""
     *batch, m, n, k = shapes.space(op)
     return MatmulShape(tuple(batch), m, n, k)
+
+
+def contraction_of(op: MatmulOp | ScaledMmOp, shapes: Shapes) -> Contraction:
+    """The sizes and types of a matmul that its tile depends on."""
+    shape = matmul_shape(op, shapes)
+
+    def known(size: Expr) -> int | None:
+        return size.value if size.is_const else None
+
+    return Contraction(
+        element_type(op.lhs),
+        element_type(op.rhs),
+        known(shape.m),
+        known(shape.n),
+        known(shape.k),
+        isinstance(op, ScaledMmOp),
+        op.a_trans is not None,
+        isinstance(op, MatmulOp) and op.scale is not None,
+    )

@@ -25,7 +25,7 @@ where value semantics needs them (`ownership.py`), and ops that nobody uses are 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -40,7 +40,8 @@ from pyptoc.dialects.pypto.scalars import AssertOp
 from pyptoc.dialects.pypto.shape import AssembleOp
 from pyptoc.passes.base import PyptocPass
 from pyptoc.passes.cleanup import erase_dead
-from pyptoc.passes.groups import Group, domain_of, has_scan
+from pyptoc.passes.fuse import Fusion
+from pyptoc.passes.groups import Group, blocks_of, domain_of, has_scan
 from pyptoc.passes.index_shapes import SCATTERS, Scatter
 from pyptoc.passes.matmul_shape import matmul_shape
 from pyptoc.passes.ownership import Ownership, root_of
@@ -62,6 +63,11 @@ class PartitionPass(PyptocPass):
     name = "partition"
     summary: ClassVar[str] = "group the ops that share a task, on cube or vector cores"
 
+    fuse: bool = False
+    """Let vector ops read a product where it is on chip, and share tasks with it."""
+    cut: bool = True
+    """Fold few long rows in column tiles, on all cores, then together."""
+
     def run(self, ctx: PyptocContext, module: ModuleOp) -> None:
         for function in module.walk():
             if not isinstance(function, func.FuncOp):
@@ -71,21 +77,20 @@ class PartitionPass(PyptocPass):
             join_pairs(function)
             Ownership(ctx, function).run()
             shapes, number = Shapes(), 0
+            fusion = Fusion(ctx, function, shapes, self.fuse, self.cut)
+
+            def form(block: Block) -> Grouping:
+                grouping = Grouping(block, shapes, fusion.parts)
+                grouping.form()
+                return grouping
+
+            fusion.rewrite(form)
             for block in blocks_of(function):
-                grouping = Grouping(block, shapes)
-                for group in grouping.run():
+                grouping = form(block)
+                fusion.mix(grouping)
+                for group in grouping.finish():
                     group.number, number = number, number + 1
                     group.mark()
-
-
-def blocks_of(function: func.FuncOp) -> list[Block]:
-    """All blocks of a function, outer ones first."""
-    return [
-        block
-        for op in function.walk()
-        for region in op.regions
-        for block in region.blocks
-    ]
 
 
 @dataclass
@@ -94,6 +99,8 @@ class Grouping:
 
     block: Block
     shapes: Shapes
+    parts: Mapping[Operation, int]
+    """Ops of different numbers are in different groups."""
     group_of: dict[Operation, Group] = field(default_factory=dict[Operation, Group])
 
     def __post_init__(self) -> None:
@@ -101,24 +108,43 @@ class Grouping:
         self.producers = {op: self._producers(op) for op in self.ops}
         self._order_after_readers()
 
-    def run(self) -> list[Group]:
-        """The groups, in block order; the block is reordered to keep each together."""
+    def form(self) -> None:
+        """Give each op that computes a group; the block stays as it is."""
         for op in self.ops:
             unit = unit_of(op)
             if unit in ("cube", "index"):
-                self._assign(Group(0, unit, [op]))
+                self.assign(Group(0, unit, [op]))
             elif unit == "vector" and not is_free_leaf(op):
                 self._place(op)
+
+    def finish(self) -> list[Group]:
+        """The groups, in block order; the block is reordered to keep each together."""
         self._make_adjacent()
+        return self.groups()
+
+    def groups(self) -> list[Group]:
+        """In block order."""
         return list(
             {id(g): g for op in self.block.ops if (g := self._group(op))}.values()
         )
 
+    def is_apart(
+        self, ops: Sequence[Operation], views: Sequence[Operation] = ()
+    ) -> bool:
+        """Whether nothing stands between `ops`, or is overwritten by one of them."""
+        members = {*ops, *views}
+        if any(self._reads_stored(member, members) for member in ops):
+            return False
+        if any(self._is_overwritten(member, ops) for member in ops):
+            return False
+        return self._is_convex(members)
+
     def _group(self, op: Operation) -> Group | None:
         return self.group_of.get(op)
 
-    def _assign(self, group: Group) -> None:
-        for op in group.ops:
+    def assign(self, group: Group) -> None:
+        """The ops of `group` are in no other one."""
+        for op in (*group.ops, *group.views):
             self.group_of[op] = group
 
     def _place(self, op: Operation) -> None:
@@ -126,18 +152,20 @@ class Grouping:
         for chosen in (neighbours, *([one] for one in reversed(neighbours))):
             merged = self._merge(op, chosen)
             if chosen and merged is not None:
-                self._assign(merged)
+                self.assign(merged)
                 return
-        self._assign(Group(0, "vector", [op]))
+        self.assign(Group(0, "vector", [op]))
 
     def _neighbours(self, op: Operation) -> list[Group]:
         """The groups that `op` could join: those of the producers it reads."""
         if isinstance(op, AssembleOp):
             source = op.source
-            if not isinstance(source, OpResult) or not source.has_one_use():
+            if not isinstance(source, OpResult):
                 return []
             group = self._group(source.op)
             if group is None or isinstance(source.op, SCATTERS):
+                return []
+            if group.unit != "vector" and not source.has_one_use():
                 return []
             if may_split(group.ops[0], self.shapes):
                 return []
@@ -150,15 +178,13 @@ class Grouping:
         members = {member for group in groups for member in group.ops} | {op}
         ops = [member for member in self.ops if member in members]
         unit = groups[0].unit if groups else "vector"
-        if any(self._reads_stored(member, members) for member in ops):
-            return None
-        if any(self._is_overwritten(member, ops) for member in ops):
+        if len({self.parts.get(member) for member in ops}) > 1:
             return None
         if unit == "vector" and not self._fits_together(ops):
             return None
         if unit == "cube" and len(ops) > 2:
             return None
-        return Group(0, unit, ops) if self._is_convex(members) else None
+        return Group(0, unit, ops) if self.is_apart(ops) else None
 
     def _fits_together(self, ops: Sequence[Operation]) -> bool:
         """Whether vector ops have one domain; a scan keeps its rows whole in UB."""
@@ -253,7 +279,10 @@ class Grouping:
             while stack:
                 top = stack[-1]
                 group = self._group(top)
-                unit = group.ops if group is not None else [top]
+                unit = [top]
+                if group is not None:
+                    inside = {*group.ops, *group.views}
+                    unit = [op for op in self.ops if op in inside]
                 if top in done:
                     stack.pop()
                     continue

@@ -39,8 +39,7 @@ from pyptoc.dialects.subscripts import DYNAMIC
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.cube_tiles import MX_BLOCK, CubeTile
 from pyptoc.passes.groups import Group
-from pyptoc.passes.infer_tiles import contraction_of
-from pyptoc.passes.matmul_shape import MatmulShape, matmul_shape
+from pyptoc.passes.matmul_shape import MatmulShape, contraction_of, matmul_shape
 from pyptoc.passes.nests import Nest
 from pyptoc.passes.shapes import Dims, Shapes
 from pyptoc.passes.task_builder import (
@@ -61,6 +60,102 @@ from pyptoc.passes.typed import constant, element_type
 from pyptoc.passes.windows import Window, window_of
 
 TRANSPOSES = ("a_trans", "b_trans", "scales_a_trans", "scales_b_trans")
+
+
+Product = MatmulOp | ScaledMmOp
+
+
+@dataclass
+class Accumulation:
+    """Emits the loop over K that makes one output tile of a matmul."""
+
+    op: Product
+    tile: CubeTile
+    shapes: Shapes
+    build: Builder
+    """Before the tasks: where scales are flattened."""
+    roots: Roots
+
+    def __post_init__(self) -> None:
+        self.flat = list(map(self._flatten, self._scales()))
+        self.windows: list[Window] = []
+
+    def open(self) -> None:
+        """Look through views, once the loops around are bound to the grid."""
+        self.windows = list(map(self._flat_window, self._scales(), self.flat))
+
+    def _scales(self) -> list[SSAValue]:
+        if not isinstance(self.op, ScaledMmOp):
+            return []
+        return [self.op.scale_lhs, self.op.scale_rhs]
+
+    def _flatten(self, scale: SSAValue) -> SSAValue:
+        """The tensor behind `scale` with its last two dimensions made one."""
+        base = window_of(scale, self.shapes).base
+        dims = self.shapes.dims(base)
+        flat = [*dims[:-2], dims[-2] * dims[-1]]
+        sizes = [self.build.index_or_int(self.roots.concrete(dim)) for dim in flat]
+        shape = [size if isinstance(size, int) else DYNAMIC for size in sizes]
+        type_ = TensorType(element_type(base), shape)
+        reshape = ReshapeOp.make(base, sizes, result_type=type_)
+        return self.build.value(reshape, base.name_hint)
+
+    def _flat_window(self, scale: SSAValue, flat: SSAValue) -> Window:
+        """The window of `scale` in the flattened tensor."""
+        window = window_of(scale, self.shapes)
+        pair = self.shapes.dims(window.base)[-1]
+        offset = window.offsets[-2] * pair + window.offsets[-1]
+        return Window(flat, (*window.offsets[:-2], offset), window.dims[:-1])
+
+    def run(self, body: BodyBuilder, places: list[Extent]) -> SSAValue:
+        """The loop over K for one output tile, at `places` along the other axes."""
+        accumulator = contraction_of(self.op, self.shapes).accumulator
+        m, n = places[-2:]
+        type_ = bounded_type([m, n], accumulator)
+        zero = constant(0, accumulator)
+        sizes = [body.index(m.size), body.index(n.size)]
+        initial = body.build.value(FullOp.make(zero, sizes, result_type=type_))
+        total = matmul_shape(self.op, self.shapes).k
+        loop, inner = body.loop(ZERO, total, self.tile.k1, [initial], name="k")
+        carried = loop.body.block.args[1]
+        k = cut(Expr.sym(loop.body.block.args[0]), self.tile.k1, total)
+        operands = self._operand_tiles(inner, [*places, k])
+        inner.build.yield_(inner.build.value(self._mma(carried, operands)))
+        result: SSAValue = loop.results[0]
+        wanted = element_type(self.op.results[0])
+        if isinstance(self.op, MatmulOp) and has_epilogue(self.op):
+            scale = [] if self.op.scale is None else [body.tile(self.op.scale, [n])]
+            relu = self.op.relu is not None
+            last = EpilogueOp.make(result, *scale, target=wanted, relu=relu)
+            return body.build.value(last)
+        if wanted != accumulator:
+            result = body.build.value(CastOp.make(result, wanted))
+        return result
+
+    def _mma(self, carried: SSAValue, operands: list[SSAValue]) -> MmaOp:
+        flags: dict[str, Any] = {
+            name: self.op.properties[name]
+            for name in TRANSPOSES
+            if name in self.op.properties
+        }
+        return MmaOp.make(carried, *operands, result_type=carried.type, **flags)
+
+    def _operand_tiles(self, body: BodyBuilder, places: list[Extent]) -> list[SSAValue]:
+        """The tiles of both matrices and of their scales."""
+        k = places[-1]
+        blocks = Extent(
+            k.lo.floordiv(MX_BLOCK),
+            k.size.ceildiv(MX_BLOCK),
+            -(-k.bound // MX_BLOCK),
+        )
+        left, right, *scaled = self.op.structure().reads
+        tiles = [body.tile(a.value, box_of(a, places)) for a in (left, right)]
+        # An output scale is for the whole sum: no part of a step.
+        scaled = scaled if self.windows else []
+        for window, access in zip(self.windows, scaled, strict=True):
+            *box, last, _ = box_of(access, places, whole=blocks)
+            tiles.append(body.tile_of(window, [*box, doubled(last)]))
+        return tiles
 
 
 @dataclass
@@ -96,15 +191,15 @@ class CubeTiler:
             outside(self.shape.n).ceildiv(self.tile.n1),
         ]
         destination = self._destination(stored)
-        flat = list(map(self._flatten, self._scales()))
+        product = Accumulation(self.op, self.tile, self.shapes, self.build, self.roots)
         frame = open_tasks(
             self.build, self.shapes, self.roots, grid, [destination], Unit.CUBE
         )
         frame.op.attributes[TILE] = self.attribute
         self.nest.bind(self.shapes, frame.grid)
         self.shape = matmul_shape(self.op, self.shapes)
-        scales = list(map(self._flat_window, self._scales(), flat))
-        self._body(frame, scales, self._base(stored))
+        product.open()
+        self._body(frame, product, self._base(stored))
         if self.nest.loops:
             assert isinstance(stored, AssembleOp)
             result = self.nest.result(stored.dest)
@@ -125,32 +220,9 @@ class CubeTiler:
         result = self.op.results[0]
         return empty_like(result, self.build, self.shapes, self.roots)
 
-    def _scales(self) -> list[SSAValue]:
-        if not isinstance(self.op, ScaledMmOp):
-            return []
-        return [self.op.scale_lhs, self.op.scale_rhs]
-
-    def _flatten(self, scale: SSAValue) -> SSAValue:
-        """The tensor behind `scale` with its last two dimensions made one."""
-        base = window_of(scale, self.shapes).base
-        dims = self.shapes.dims(base)
-        flat = [*dims[:-2], dims[-2] * dims[-1]]
-        sizes = [self.build.index_or_int(self.roots.concrete(dim)) for dim in flat]
-        shape = [size if isinstance(size, int) else DYNAMIC for size in sizes]
-        type_ = TensorType(element_type(base), shape)
-        reshape = ReshapeOp.make(base, sizes, result_type=type_)
-        return self.build.value(reshape, base.name_hint)
-
-    def _flat_window(self, scale: SSAValue, flat: SSAValue) -> Window:
-        """The window of `scale` in the flattened tensor."""
-        window = window_of(scale, self.shapes)
-        pair = self.shapes.dims(window.base)[-1]
-        offset = window.offsets[-2] * pair + window.offsets[-1]
-        return Window(flat, (*window.offsets[:-2], offset), window.dims[:-1])
-
     # -- the body of a task
 
-    def _body(self, frame: TasksFrame, scales: list[Window], base: Dims) -> None:
+    def _body(self, frame: TasksFrame, product: Accumulation, base: Dims) -> None:
         tile, shape = self.tile, self.shape
         row, column = frame.grid[-2:]
         clamp = bool(self.nest.loops)
@@ -166,7 +238,7 @@ class CubeTiler:
         batch = [
             Extent(i, Expr.const(1), 1) for i in frame.grid[len(self.nest.loops) : -2]
         ]
-        result = self._accumulate(body, [*batch, m0, n0], scales)
+        result = product.run(body, [*batch, m0, n0])
         offsets = offsets_at([*batch, m0, n0], base)
         body.assemble(result, frame.outs[0], offsets)
         for nested in loops:
@@ -180,59 +252,6 @@ class CubeTiler:
         loops.append(inner)
         within = cut(Expr.sym(loop.body.block.args[0]), step, outer.size)
         return inner, Extent(outer.lo + within.lo, within.size, within.bound)
-
-    def _accumulate(
-        self, body: BodyBuilder, places: list[Extent], scales: list[Window]
-    ) -> SSAValue:
-        """The loop over K for one output tile, at `places` along the other axes."""
-        accumulator = contraction_of(self.op, self.shapes).accumulator
-        m, n = places[-2:]
-        type_ = bounded_type([m, n], accumulator)
-        zero = constant(0, accumulator)
-        sizes = [body.index(m.size), body.index(n.size)]
-        initial = body.build.value(FullOp.make(zero, sizes, result_type=type_))
-        loop, inner = body.loop(ZERO, self.shape.k, self.tile.k1, [initial], name="k")
-        carried = loop.body.block.args[1]
-        k = cut(Expr.sym(loop.body.block.args[0]), self.tile.k1, self.shape.k)
-        operands = self._operand_tiles(inner, [*places, k], scales)
-        inner.build.yield_(inner.build.value(self._mma(carried, operands)))
-        result: SSAValue = loop.results[0]
-        wanted = element_type(self.op.results[0])
-        if isinstance(self.op, MatmulOp) and has_epilogue(self.op):
-            scale = [] if self.op.scale is None else [body.tile(self.op.scale, [n])]
-            relu = self.op.relu is not None
-            last = EpilogueOp.make(result, *scale, target=wanted, relu=relu)
-            return body.build.value(last)
-        if wanted != accumulator:
-            result = body.build.value(CastOp.make(result, wanted))
-        return result
-
-    def _mma(self, carried: SSAValue, operands: list[SSAValue]) -> MmaOp:
-        flags: dict[str, Any] = {
-            name: self.op.properties[name]
-            for name in TRANSPOSES
-            if name in self.op.properties
-        }
-        return MmaOp.make(carried, *operands, result_type=carried.type, **flags)
-
-    def _operand_tiles(
-        self, body: BodyBuilder, places: list[Extent], scales: list[Window]
-    ) -> list[SSAValue]:
-        """The tiles of both matrices and of their scales."""
-        k = places[-1]
-        blocks = Extent(
-            k.lo.floordiv(MX_BLOCK),
-            k.size.ceildiv(MX_BLOCK),
-            -(-k.bound // MX_BLOCK),
-        )
-        left, right, *scaled = self.op.structure().reads
-        tiles = [body.tile(a.value, box_of(a, places)) for a in (left, right)]
-        # An output scale is for the whole sum: no part of a step.
-        scaled = scaled if scales else []
-        for window, access in zip(scales, scaled, strict=True):
-            *box, last, _ = box_of(access, places, whole=blocks)
-            tiles.append(body.tile_of(window, [*box, doubled(last)]))
-        return tiles
 
 
 def has_epilogue(op: MatmulOp) -> bool:

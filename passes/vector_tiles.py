@@ -9,6 +9,7 @@ rows if they fit; else it runs in phases over column tiles.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, OpResult, SSAValue
@@ -18,7 +19,8 @@ from pyptoc.dialects.pypto.reduce import CumsumOp
 from pyptoc.dialects.pypto.shape import ArangeOp, AssembleOp
 from pyptoc.dialects.tile_types import BufType, bytes_of, element_bits
 from pyptoc.passes.cube_tiles import round_up
-from pyptoc.passes.groups import Domain, Group
+from pyptoc.passes.groups import FOLD, Domain, Group, column_bound
+from pyptoc.passes.partials import part_count
 from pyptoc.passes.shapes import Shapes
 from pyptoc.passes.structured import is_one, is_reduction, tensor_operands
 from pyptoc.passes.tile_settings import TILE
@@ -50,6 +52,15 @@ class VectorChooser:
     shapes: Shapes
     machine: Machine
 
+    @cached_property
+    def _parts(self) -> dict[SSAValue, int]:
+        """The parts of row values that the group folds: how many a row."""
+        return {
+            op.operands[0]: part_count(op.operands[0], self.shapes)
+            for op in self.group.ops
+            if FOLD in op.attributes
+        }
+
     @property
     def column_unit(self) -> int:
         """Columns that fill 32 bytes of the group's narrowest element type."""
@@ -70,8 +81,11 @@ class VectorChooser:
         if given:
             *outer, columns = given
             rows = min(rows, outer[-1] if outer else 1)
+        bound = column_bound(self.group.ops)
+        given_columns = bool(given) or bool(bound)
+        columns = min(columns, bound) if bound else columns
         rows = self._clamp_rows(rows)
-        if total is not None and (not given or total <= columns):
+        if total is not None and (not given_columns or total <= columns):
             whole = self._largest(rows, max(total, 1), phased=False)
             if whole is not None and (self.domain.whole_rows or total <= columns):
                 return whole
@@ -185,6 +199,8 @@ class VectorChooser:
         dims = self.shapes.dims(value)
         height = 1 if len(dims) < 2 or is_one(dims, -2) else rows
         width = 1 if not dims or is_one(dims, -1) else columns
+        if value in self._parts:
+            width = self._parts[value]
         return bytes_of(BufType((height, width), element_type(value), "ub"))
 
 

@@ -1,0 +1,386 @@
+"""
+What partition rewrites so that more ops share a task.
+
+Vector ops of one row join the group that reads them; groups that fold rows are cut
+where that pays (`cut_rows.py`); readers of a product that a loop makes move into the
+loop (`sink_rows.py`); at last, products join the vector ops that read them
+(`fuse_products.py`). Each refusal is a remark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from math import prod
+from typing import Protocol
+
+from xdsl.dialects import func
+from xdsl.dialects.builtin import IntegerAttr, UnitAttr, i64
+from xdsl.ir import Block, Operation, SSAValue
+
+from pyptoc.dialects.context import PyptocContext
+from pyptoc.dialects.pypto.shape import AssembleOp
+from pyptoc.passes.cleanup import erase_dead
+from pyptoc.passes.cut_rows import Cut
+from pyptoc.passes.fuse_products import Fusing, products_of
+from pyptoc.passes.fusion_cost import Costs, bits_of
+from pyptoc.passes.groups import (
+    CUT,
+    NARROW,
+    Domain,
+    Group,
+    blocks_of,
+    domain_of,
+    is_row_fold,
+)
+from pyptoc.passes.mixed_tiles import Product
+from pyptoc.passes.shapes import Shapes
+from pyptoc.passes.sink_rows import Made, Sink, made_by_loops
+from pyptoc.passes.structured import is_one, is_reduction, is_scan, tensor_operands
+from pyptoc.passes.windows import views_of
+from pyptoc.runtime.machine import Machine
+
+LEAST_COLUMNS = 512
+"""Rows are not cut into shorter pieces."""
+MOST_ROWS = 64
+"""Rows of a tile that a task has at most."""
+
+
+class Grouping(Protocol):
+    """The groups of a block, as partition has formed them so far."""
+
+    ops: list[Operation]
+    group_of: dict[Operation, Group]
+
+    def groups(self) -> list[Group]:
+        """In block order."""
+        ...
+
+    def is_apart(self, ops: list[Operation], views: list[Operation]) -> bool:
+        """Whether nothing outside stands between `ops`, or is overwritten by them."""
+        ...
+
+    def assign(self, group: Group) -> None:
+        """The ops of `group` are in no other one."""
+        ...
+
+
+@dataclass
+class Fusion:
+    """Decides for one function what is rewritten, and what is fused."""
+
+    context: PyptocContext
+    function: func.FuncOp
+    shapes: Shapes
+    fuse: bool
+    cut: bool
+    parts: dict[Operation, int] = field(default_factory=dict[Operation, int])
+    """Ops of different numbers are in different groups."""
+    _settled: set[tuple[str, frozenset[Operation]]] = field(
+        default_factory=set[tuple[str, frozenset[Operation]]]
+    )
+    _decided: set[int] = field(default_factory=set[int])
+    """The parts that are there to join a product."""
+    _refused: set[Operation] = field(default_factory=set[Operation])
+
+    @property
+    def machine(self) -> Machine:
+        return self.context.machine
+
+    @property
+    def costs(self) -> Costs:
+        return Costs(self.machine)
+
+    def _is_new(self, step: str, group: Group) -> bool:
+        """Whether a step meets a group for the first time."""
+        key = (step, frozenset(group.ops))
+        new = key not in self._settled
+        self._settled.add(key)
+        return new
+
+    def _is_decided(self, group: Group) -> bool:
+        return any(self.parts.get(op) in self._decided for op in group.ops)
+
+    def _refuse(self, product: Operation, reason: str) -> None:
+        """Say once why a product gets a launch of its own."""
+        if product not in self._refused:
+            self._refused.add(product)
+            text = f"not fused with the vector ops that read it: {reason}"
+            self.context.remark(product, text)
+
+    def _slower(self, apart: float, together: float) -> str:
+        show = self.costs.microseconds
+        return f"modelled {show(together)} instead of {show(apart)}"
+
+    # -- rewrites
+
+    def rewrite(self, form: Callable[[Block], Grouping]) -> None:
+        """Rewrite the function until nothing changes; `form` groups a block."""
+        if not self.fuse and not self.cut:
+            return
+        while any(self._rewrite(block, form) for block in blocks_of(self.function)):
+            pass
+        erase_dead(self.function)
+
+    def _rewrite(self, block: Block, form: Callable[[Block], Grouping]) -> bool:
+        """Rewrite one block; whether loops in it are new."""
+        while True:
+            groups = form(block).groups()
+            vectors = [group for group in groups if group.unit == "vector"]
+            if self.fuse and absorb(vectors, self.shapes):
+                continue
+            if not any(map(self._consider, vectors)):
+                return self.fuse and any(map(self._sink, vectors))
+
+    def _consider(self, group: Group) -> bool:
+        """Cut a group that folds rows, where that pays; whether it was."""
+        if CUT in group.ops[0].attributes or not self._is_new("cut", group):
+            return False
+        cut = Cut(group.ops, self.shapes)
+        if not cut.folds:
+            if self.cut:
+                self._spread(group)
+            return False
+        if self.fuse and self._cut_for_product(cut, group):
+            return True
+        return self.cut and self._cut_for_rows(cut, group)
+
+    def _number(self, cut: Cut) -> int:
+        """Give both parts of a cut numbers; that of the first."""
+        number = 1 + max(self.parts.values(), default=0)
+        self.parts.update(dict.fromkeys(cut.first, number))
+        self.parts.update(dict.fromkeys(cut.rest, number + 1))
+        return number
+
+    # -- products
+
+    def _cut_for_product(self, cut: Cut, group: Group) -> bool:
+        """Cut where the first part can read a product on chip."""
+        first = Group(0, "vector", cut.first)
+        made = made_by_loops(first, self.shapes)
+        bases = products_in(made) or products_of(first, self.shapes)
+        if not bases:
+            return False
+        product = next(iter(bases.values()))
+        fusing = Fusing(bases, first, self.shapes, self.machine)
+        reason = cut.obstacle or fusing.obstacle()
+        if reason is None and made:
+            reason = Sink(first, made, self.shapes).obstacle()
+        if reason is not None:
+            self._refuse(product, reason)
+            return False
+        on_chip = {value for read in fusing.chooser.reads for value in read.values}
+        stored = cut.kept(self.costs, on_chip)
+        apart, together = fusing.modelled()
+        together += self.costs.launch
+        apart += fusing.repeated()
+        if together >= apart:
+            self._refuse(product, self._slower(apart, together))
+            return False
+        cut.apply(stored, 0)
+        self._decided.add(self._number(cut))
+        self.context.remark(
+            group.ops[0],
+            "rows are folded in two steps, the first where the product is on chip: "
+            + self._slower(apart, together),
+        )
+        return True
+
+    def _sink(self, group: Group) -> bool:
+        """Move a group into the loop that makes the products it reads."""
+        made = made_by_loops(group, self.shapes)
+        if not made or (
+            any(map(is_row_fold, group.ops)) and not self._is_decided(group)
+        ):
+            return False
+        if not self._is_new("sink", group):
+            return False
+        bases = products_in(made)
+        product = next(iter(bases.values()))
+        fusing = Fusing(bases, group, self.shapes, self.machine)
+        sink = Sink(group, made, self.shapes)
+        if not self._is_decided(group):
+            reason = fusing.obstacle() or sink.obstacle()
+            if reason is None:
+                apart, together = fusing.modelled()
+                reason = self._slower(apart, together) if together >= apart else None
+            if reason is not None:
+                self._refuse(product, reason)
+                return False
+        number = self.parts.get(group.ops[0])
+        if number is None:
+            number = 1 + max(self.parts.values(), default=0)
+        self._decided.add(number)
+        self.parts.update(dict.fromkeys(sink.apply(), number))
+        self.context.remark(
+            product, "what reads the rows that it makes moved into the loop"
+        )
+        return True
+
+    def mix(self, grouping: Grouping) -> None:
+        """Let products join the vector groups that read them."""
+        if not self.fuse:
+            return
+        for group in grouping.groups():
+            if group.unit != "vector":
+                continue
+            bases = products_of(group, self.shapes)
+            if bases:
+                self._join(grouping, group, bases)
+
+    def _join(
+        self, grouping: Grouping, group: Group, bases: dict[SSAValue, Product]
+    ) -> None:
+        product = next(iter(bases.values()))
+        members = {*group.ops, *bases.values()}
+        ops = [op for op in grouping.ops if op in members]
+        views = [view for base in bases for view in views_of(base)]
+        fusing = Fusing(bases, group, self.shapes, self.machine)
+        if any(len(grouping.group_of[op].ops) > 1 for op in bases.values()):
+            reason = "it is stored where others read it"
+        elif any(is_row_fold(op) for op in ops) and not self._is_decided(group):
+            reason = "the ops that read it fold rows"
+        elif not grouping.is_apart(ops, views):
+            reason = "something stands between them"
+        else:
+            reason = fusing.obstacle()
+        if reason is None and not self._is_decided(group):
+            apart, together = fusing.modelled()
+            reason = self._slower(apart, together) if together >= apart else None
+        if reason is not None:
+            self._refuse(product, reason)
+            return
+        for op in group.ops:
+            op.attributes.setdefault(CUT, IntegerAttr(0, i64))
+        grouping.assign(Group(0, "mixed", ops, views))
+        self.context.remark(product, "the vector ops that read it share its tasks")
+
+    # -- rows
+
+    def _cut_for_rows(self, cut: Cut, group: Group) -> bool:
+        """Cut where rows are too few to fill the vector cores."""
+        cores = self.machine.vector_cores
+        domain = domain_of(group.ops, self.shapes)
+        rows = None if domain is None else row_count(domain)
+        if domain is None or rows is None or rows >= cores:
+            return False
+        if cut.obstacle is not None:
+            self._refuse_cut(group, cut.obstacle)
+            return False
+        columns = domain.columns.value
+        width = self._width(rows, columns)
+        stored = cut.kept(self.costs, set())
+        now = self._time(group, rows, columns, 2)
+        first, rest = (Group(0, "vector", ops) for ops in (cut.first, cut.rest))
+        then = self._time(first, -(-columns // width), min(rows, MOST_ROWS) * width, 1)
+        spread = rest.ops and not any(map(is_row_fold, rest.ops))
+        tasks, size = (-(-columns // width), width) if spread else (1, columns)
+        then += self._time(rest, tasks, size * rows, 1) + self.costs.launch
+        if then >= now:
+            self._refuse_cut(group, self._slower(now, then))
+            return False
+        cut.apply(stored, width)
+        self._number(cut)
+        self.context.remark(
+            group.ops[0],
+            f"{rows} rows do not fill {cores} vector cores: they are folded in column "
+            f"tiles of {width}, then together: {self._slower(now, then)}",
+        )
+        return True
+
+    def _refuse_cut(self, group: Group, reason: str) -> None:
+        self.context.remark(group.ops[0], f"rows are not cut into columns: {reason}")
+
+    def _width(self, rows: int, columns: int) -> int:
+        """Columns of a tile such that there is one for each core."""
+        tiles = max(self.machine.vector_cores // -(-rows // MOST_ROWS), 1)
+        width = -(-columns // tiles)
+        return max(-(-width // LEAST_COLUMNS), 1) * LEAST_COLUMNS
+
+    def _time(self, group: Group, tasks: int, size: int, passes: int) -> float:
+        """The modelled time of a launch of `tasks` of `size` elements."""
+        members = set(group.ops)
+        read = {v for op in group.ops for v in tensor_operands(op)}
+        loads = [v for v in read if v.owner not in members and self._is_wide(v)]
+        stores = [v for v in group.outputs if self._is_wide(v)]
+        work = self.costs.computed(group.ops)
+        return self.costs.elements(
+            tasks, size, work, bits_of(loads) * passes, bits_of(stores)
+        )
+
+    def _is_wide(self, value: SSAValue) -> bool:
+        dims = self.shapes.dims(value)
+        return bool(dims) and not is_one(dims, -1)
+
+    def _spread(self, group: Group) -> None:
+        """Divide the columns of few rows; what is one a row is made in each tile."""
+        domain = domain_of(group.ops, self.shapes)
+        rows = None if domain is None else row_count(domain)
+        if domain is None or rows is None or not domain.whole_rows:
+            return
+        if rows >= self.machine.vector_cores or not domain.columns.is_const:
+            return
+        members = set(group.ops)
+        leaving = [v for v in group.outputs if not self._is_wide(v)]
+        leaving += [op.source for op in members if isinstance(op, AssembleOp)]
+        width = self._width(rows, domain.columns.value)
+        if any(map(is_scan, group.ops)) or domain.columns.value <= width:
+            return
+        if not all(map(self._is_wide, leaving)):
+            self._refuse_cut(group, "one element a row is stored")
+            return
+        for op in group.ops:
+            op.attributes[CUT] = IntegerAttr(width, i64)
+
+
+def row_count(domain: Domain) -> int | None:
+    """The rows of a domain; None if they are known only at run time."""
+    sizes = [*domain.leading, *([] if domain.rows is None else [domain.rows])]
+    if not all(size.is_const for size in sizes):
+        return None
+    return max(prod(size.value for size in sizes), 1)
+
+
+def products_in(made: Mapping[SSAValue, Made]) -> dict[SSAValue, Product]:
+    """The products that loops store, by what the loops make of them."""
+    return {base: one.product for base, one in made.items()}
+
+
+def absorb(groups: list[Group], shapes: Shapes) -> bool:
+    """
+    Mark the groups of one row whose only readers are one group of more rows.
+
+    Each of its tasks makes the row again, which is cheaper than a launch.
+    """
+    marked = False
+    for group in groups:
+        if NARROW not in group.ops[0].attributes and is_absorbed(group, groups, shapes):
+            marked = True
+            for op in group.ops:
+                op.attributes[NARROW] = UnitAttr()
+    return marked
+
+
+def is_absorbed(group: Group, groups: list[Group], shapes: Shapes) -> bool:
+    """Whether a group of one row can be part of the group that reads it."""
+    users = {use.operation for value in group.outputs for use in value.uses}
+    homes = [other for other in groups if not users.isdisjoint(other.ops)]
+    own = domain_of(group.ops, shapes)
+    if own is None or len(homes) != 1 or homes[0] is group:
+        return False
+    (home,) = homes
+    whole = domain_of(home.ops, shapes)
+    if whole is None or not users <= set(home.ops) or len(group.ops) > len(home.ops):
+        return False
+    if any(
+        is_reduction(op) or is_scan(op) or isinstance(op, AssembleOp)
+        for op in group.ops
+    ):
+        return False
+    fits = own.columns == whole.columns or is_one((own.columns,), 0)
+    return fits and has_one_row(own) and not has_one_row(whole)
+
+
+def has_one_row(domain: Domain) -> bool:
+    """Whether a domain is no more than one row."""
+    return row_count(domain) == 1
