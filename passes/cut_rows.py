@@ -32,7 +32,7 @@ from pyptoc.dialects.pypto.reduce import ReductionOp
 from pyptoc.dialects.pypto.shape import AssembleOp, EmptyOp
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.fusion_cost import Costs, bits_of
-from pyptoc.passes.groups import CUT, FOLD, NARROW, PARTIAL, is_row_fold
+from pyptoc.passes.groups import CUT, FOLD, NARROW, PARTIAL, folds_columns
 from pyptoc.passes.shapes import Shapes
 from pyptoc.passes.structured import is_one, is_scan, tensor_operands
 from pyptoc.passes.typed import element_type
@@ -50,7 +50,9 @@ class Cut:
     def __post_init__(self) -> None:
         levels = self._levels()
         members = set(self.ops)
-        self.folds = [op for op in self.ops if is_row_fold(op) and not levels[op]]
+        self.folds = [
+            op for op in self.ops if folds_columns(op, self.shapes) and not levels[op]
+        ]
         ends = [
             op
             for op in self.ops
@@ -66,7 +68,7 @@ class Cut:
         levels: dict[Operation, int] = {}
         for op in self.ops:
             before = [
-                levels[value.op] + is_row_fold(value.op)
+                levels[value.op] + folds_columns(value.op, self.shapes)
                 for value in tensor_operands(op)
                 if isinstance(value, OpResult) and value.op in levels
             ]

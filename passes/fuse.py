@@ -9,7 +9,7 @@ loop (`sink_rows.py`); at last, products join the vector ops that read them
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import Protocol
@@ -31,7 +31,7 @@ from pyptoc.passes.groups import (
     Group,
     blocks_of,
     domain_of,
-    is_row_fold,
+    folds_columns,
 )
 from pyptoc.passes.mixed_tiles import Product
 from pyptoc.passes.shapes import Shapes
@@ -100,6 +100,9 @@ class Fusion:
 
     def _is_decided(self, group: Group) -> bool:
         return any(self.parts.get(op) in self._decided for op in group.ops)
+
+    def _folds(self, ops: Sequence[Operation]) -> bool:
+        return any(folds_columns(op, self.shapes) for op in ops)
 
     def _refuse(self, product: Operation, reason: str) -> None:
         """Say once why a product gets a launch of its own."""
@@ -189,9 +192,7 @@ class Fusion:
     def _sink(self, group: Group) -> bool:
         """Move a group into the loop that makes the products it reads."""
         made = made_by_loops(group, self.shapes)
-        if not made or (
-            any(map(is_row_fold, group.ops)) and not self._is_decided(group)
-        ):
+        if not made or (self._folds(group.ops) and not self._is_decided(group)):
             return False
         if not self._is_new("sink", group):
             return False
@@ -238,7 +239,7 @@ class Fusion:
         fusing = Fusing(bases, group, self.shapes, self.machine)
         if any(len(grouping.group_of[op].ops) > 1 for op in bases.values()):
             reason = "it is stored where others read it"
-        elif any(is_row_fold(op) for op in ops) and not self._is_decided(group):
+        elif self._folds(group.ops) and not self._is_decided(group):
             reason = "the ops that read it fold rows"
         elif not grouping.is_apart(ops, views):
             reason = "something stands between them"
@@ -273,7 +274,7 @@ class Fusion:
         now = self._time(group, rows, columns, 2)
         first, rest = (Group(0, "vector", ops) for ops in (cut.first, cut.rest))
         then = self._time(first, -(-columns // width), min(rows, MOST_ROWS) * width, 1)
-        spread = rest.ops and not any(map(is_row_fold, rest.ops))
+        spread = rest.ops and not self._folds(rest.ops)
         tasks, size = (-(-columns // width), width) if spread else (1, columns)
         then += self._time(rest, tasks, size * rows, 1) + self.costs.launch
         if then >= now:

@@ -140,7 +140,8 @@ class Fusing:
         """What it takes to go over long rows of the product in memory once more."""
         tile = self.chooser.choose()
         domain = domain_of(self.part.ops, self.shapes)
-        assert tile is not None and domain is not None
+        assert tile is not None
+        assert domain is not None
         rows = VectorChooser(self.part, domain, self.shapes, self.machine)
         if domain.columns.is_const and rows.fits(1, domain.columns.value, phased=False):
             return 0
@@ -151,7 +152,8 @@ class Fusing:
     def _together(self) -> float:
         tile = self.chooser.choose()
         domain = domain_of(self.part.ops, self.shapes)
-        assert tile is not None and domain is not None
+        assert tile is not None
+        assert domain is not None
         costs = Costs(self.machine)
         tasks = blocks(domain.leading)
         tasks *= tiles(domain.rows, tile.m0) * tiles(domain.columns, tile.n0)

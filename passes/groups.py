@@ -164,6 +164,11 @@ def is_row_fold(op: Operation) -> bool:
     return is_reduction(op) and FOLD not in op.attributes
 
 
+def folds_columns(op: Operation, shapes: Shapes) -> bool:
+    """Whether `op` folds several columns of its group."""
+    return is_row_fold(op) and not is_one(own_space(op, shapes), -1)
+
+
 def column_bound(ops: Sequence[Operation]) -> int | None:
     """The widest column tile of a group whose columns are cut; None if they are not."""
     for op in ops:

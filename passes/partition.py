@@ -25,8 +25,9 @@ where value semantics needs them (`ownership.py`), and ops that nobody uses are 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import ClassVar
 
 from xdsl.dialects import func, scf
@@ -76,21 +77,30 @@ class PartitionPass(PyptocPass):
             split_views(function)
             join_pairs(function)
             Ownership(ctx, function).run()
-            shapes, number = Shapes(), 0
+            shapes = Shapes()
             fusion = Fusion(ctx, function, shapes, self.fuse, self.cut)
+            group_ops(function, fusion, partial(form, shapes, fusion.parts))
 
-            def form(block: Block) -> Grouping:
-                grouping = Grouping(block, shapes, fusion.parts)
-                grouping.form()
-                return grouping
 
-            fusion.rewrite(form)
-            for block in blocks_of(function):
-                grouping = form(block)
-                fusion.mix(grouping)
-                for group in grouping.finish():
-                    group.number, number = number, number + 1
-                    group.mark()
+def group_ops(
+    function: func.FuncOp, fusion: Fusion, form_block: Callable[[Block], Grouping]
+) -> None:
+    """Mark the groups of a function, rewritten for fusion first."""
+    fusion.rewrite(form_block)
+    number = 0
+    for block in blocks_of(function):
+        grouping = form_block(block)
+        fusion.mix(grouping)
+        for group in grouping.finish():
+            group.number, number = number, number + 1
+            group.mark()
+
+
+def form(shapes: Shapes, parts: Mapping[Operation, int], block: Block) -> Grouping:
+    """The groups of a block, as far as it stays as it is."""
+    grouping = Grouping(block, shapes, parts)
+    grouping.form()
+    return grouping
 
 
 @dataclass

@@ -7,9 +7,9 @@ Each group of ops becomes one `npu.tasks`: a parallel loop over tiles.
     %y = npu.tasks (%i, %j) in (..) outs(%o = %y0) on cube { loop over K; assemble }
     %e = npu.tasks (%i) in (..) outs(%o = %e0) on vector { view; exp; assemble }
 
-`tile_cube.py`, `tile_vector.py`, `tile_mixed.py` and `tile_index.py` draw the bodies. The pass decides
-nothing: groups come from partition, tiles from infer-tiles. Views end here, tasks read
-through them.
+`tile_cube.py`, `tile_vector.py`, `tile_mixed.py` and `tile_index.py` draw the bodies.
+The pass decides nothing: groups come from partition, tiles from infer-tiles. Views end
+here, tasks read through them.
 """
 
 from __future__ import annotations
