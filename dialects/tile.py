@@ -9,9 +9,10 @@ an instruction touches: what liveness, flags and the executor go by.
     %s = tile.slot %a[%i] : !tile.buf<16x256xf32, ub>
     tile.load %x[%row, 0] [%m, 256] into %s : memref<?x256xf32, "gm">, !tile.buf<...>
 
-Transfers are in `tile_transfer.py`, matrix products in `tile_matmul.py`, vector
-instructions in `tile_vector.py`, gathers and top-k in `tile_indexing.py`, flags in
-`tile_flags.py`, the buffer type in `tile_types.py`; all are importable from here.
+Transfers are in `tile_transfer.py`, moves in `tile_move.py`, matrix products in
+`tile_matmul.py`, vector instructions in `tile_vector.py`, gathers and top-k in
+`tile_indexing.py`, flags in `tile_flags.py`, the buffer type in `tile_types.py`; all
+are importable from here.
 """
 
 from __future__ import annotations
@@ -54,7 +55,8 @@ from pyptoc.dialects.tile_flags import BarrierOp, SetFlagOp, WaitFlagOp
 from pyptoc.dialects.tile_indexing import GatherOp, OneHotOp, ScatterOp, TopkOp
 from pyptoc.dialects.tile_matmul import MatmulMxOp, MatmulOp
 from pyptoc.dialects.tile_mixed import MIXED_OPS, PopOp
-from pyptoc.dialects.tile_transfer import LoadOp, MoveOp, StoreOp
+from pyptoc.dialects.tile_move import MoveOp
+from pyptoc.dialects.tile_transfer import LoadOp, StoreOp
 from pyptoc.dialects.tile_types import (
     PIPES,
     SPACES,

@@ -29,6 +29,7 @@ from pyptoc.dialects.assembly import (
     int_attr,
 )
 from pyptoc.dialects.tile_alloc import Allocation
+from pyptoc.dialects.tile_move import CROSSINGS
 from pyptoc.dialects.tile_types import (
     BufType,
     Pipe,
@@ -53,10 +54,8 @@ class SplitAttr(EnumAttribute[Split], SpacedOpaqueSyntaxAttribute):
 
 SPLITS = {split: SplitAttr(split) for split in Split}
 
-PIPES_OF_WAY = {
-    (Space.L0C, Space.UB): (Pipe.FIX, Pipe.V),
-    (Space.UB, Space.L1): (Pipe.MTE3, Pipe.MTE1),
-}
+_TAKES = {Space.UB: Pipe.V, Space.L1: Pipe.MTE1}
+PIPES_OF_WAY = {way: (pipe, _TAKES[way[1]]) for way, pipe in CROSSINGS.items()}
 """The ways of a channel to the pipes that push, and that pop and free."""
 
 

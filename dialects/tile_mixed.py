@@ -23,6 +23,9 @@ with the pipe that moves or uses the data, so a channel needs no flags:
 
     l0c -> ub   push on fix,  pop and free on v
     ub -> l1    push on mte3, pop and free on mte1
+
+Before `split-mixed` a mixed kernel has no sections: it is flat, written as if one core
+had all memories, and `tile.move` takes tiles across (`tile_move.py`).
 """
 
 from __future__ import annotations

@@ -1,12 +1,10 @@
-"""Transfers: boxes between `gm` and the buffers of a core, and between its buffers.
+"""Transfers: boxes between `gm` and the buffers of a core.
 
     tile.load %gm[%r, %k] [%m, 256] into %buf {dims = [0, 1]}     gm -> ub, l1   mte2
     tile.store %buf [%m, %n] into %gm[%r, %c]                     ub -> gm       mte3
                                                                   l0c -> gm      fix
-    tile.move %l1[%r, %c] [%m, %k] into %l0 {trans}               l1 -> l0       mte1
-
-Offsets are one for each dimension of the memref (or of the buffer), extents are
-[rows, columns] of the box.
+Offsets are one for each dimension of the memref, extents are [rows, columns] of the
+box. Moves between buffers are in `tile_move.py`.
 """
 
 from __future__ import annotations
@@ -372,122 +370,3 @@ class StoreOp(_MemoryTransferOp):
         if kind.element_type != f32 or kind.rows != 1:
             raise VerifyException(f"scales are a row of f32, not {kind}")
         check_extent("the number of columns", self.extents[1], kind.columns)
-
-
-_LEVEL_0 = (Space.L0A, Space.L0B, Space.SCALE_A, Space.SCALE_B, Space.BIAS, Space.FB)
-
-
-@irdl_op_definition
-class MoveOp(TransferOp):
-    """Moves a box of an l1 buffer into the top left corner of a level-0 buffer.
-
-    Offsets and extents are those of the box in l1. `trans` reads it transposed: a box
-    [n, k] becomes [k, n]. `pairs` regroups MX scales of [kb, 2 * n] to [n, 2 * kb],
-    keeping the two scales of a pair side by side.
-
-        tile.move %a[0, %k] [%m, 64] into %l : !tile.buf<..l1>, !tile.buf<..l0a>
-    """
-
-    name = "tile.move"
-
-    trans = opt_prop_def(UnitAttr)
-    pairs = opt_prop_def(UnitAttr)
-
-    @classmethod
-    def make(
-        cls,
-        source: SSAValue,
-        offsets: Sequence[Mixed],
-        extents: Sequence[Mixed],
-        dest: SSAValue,
-        trans: bool = False,
-        pairs: bool = False,
-    ) -> Self:
-        properties: dict[str, Attribute] = {}
-        if trans:
-            properties["trans"] = UNIT
-        if pairs:
-            properties["pairs"] = UNIT
-        return cls._make(source, offsets, extents, dest, properties)
-
-    @property
-    def pipe(self) -> Pipe:
-        return Pipe.MTE1
-
-    @property
-    def is_transposed(self) -> bool:
-        return self.trans is not None
-
-    @property
-    def regroups_pairs(self) -> bool:
-        return self.pairs is not None
-
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        source = parse_value(parser)
-        offsets = parse_mixed(parser)
-        extents = parse_mixed(parser)
-        parser.parse_keyword("into")
-        dest = parse_value(parser)
-        properties, attributes = parse_options(parser, ("trans", "pairs"))
-        op = cls._make(source, offsets, extents, dest, properties)
-        op.attributes = attributes
-        parse_types(parser, [source, dest])
-        return op
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_ssa_value(self.source)
-        print_mixed(printer, self.mixed_offsets)
-        printer.print_string(" ")
-        print_mixed(printer, self.extents)
-        printer.print_string(" into ")
-        printer.print_ssa_value(self.dest)
-        self._print_options(printer, "trans", "pairs")
-
-    def verify_(self) -> None:
-        for value in (self.source, self.dest):
-            if not isinstance(value.type, BufType):
-                raise VerifyException(f"expected a buffer, got {value.type}")
-        check_space("the source", self.source, Space.L1)
-        check_space("the destination", self.dest, *_LEVEL_0)
-        self._check_counts(2)
-        source, dest = buffer_type(self.source), buffer_type(self.dest)
-        if source.element_type != dest.element_type:
-            raise VerifyException(
-                f"moves {source.element_type} into a buffer of {dest.element_type}"
-            )
-        if self.is_transposed and self.regroups_pairs:
-            raise VerifyException("trans and pairs exclude each other")
-        if self.regroups_pairs and dest.space not in (Space.SCALE_A, Space.SCALE_B):
-            raise VerifyException("pairs is for scale_a and scale_b")
-        self._verify_box(source, dest)
-
-    def _verify_box(self, source: BufType, dest: BufType) -> None:
-        rows, columns = self.extents
-        for name, offset, extent, limit in zip(
-            ("rows", "columns"),
-            self.mixed_offsets,
-            (rows, columns),
-            source.shape,
-            strict=True,
-        ):
-            check_extent(f"the offset of {name}", offset, limit)
-            if isinstance(offset, int) and isinstance(extent, int):
-                check_extent(f"the end of {name}", offset + extent, limit)
-        if self.is_transposed:
-            rows, columns = columns, rows
-        elif self.regroups_pairs:
-            rows, columns = _regrouped(rows, columns)
-        check_extent("the number of rows", rows, dest.rows)
-        check_extent("the number of columns", columns, dest.columns)
-
-
-def _regrouped(rows: Mixed, columns: Mixed) -> tuple[Mixed, Mixed]:
-    """[kb, 2 * n] as [n, 2 * kb], as far as it is static."""
-    if isinstance(columns, int) and columns % 2:
-        raise VerifyException(f"pairs need an even number of columns, got {columns}")
-    return (
-        columns // 2 if isinstance(columns, int) else columns,
-        2 * rows if isinstance(rows, int) else rows,
-    )

@@ -45,8 +45,8 @@ class Space(StrEnum):
 class Pipe(StrEnum):
     """An in-order queue of one core. Pipes are ordered among each other by flags only.
 
-    mte2: gm to l1 or ub. mte1: l1 to l0. mte3: ub to gm. m: matmul. v: vector.
-    fix: l0c to gm. s: scalar, which issues to all the others.
+    mte2: gm to l1 or ub. mte1: l1 to l0. mte3: ub to gm or l1. m: matmul. v: vector.
+    fix: l0c to gm or ub. s: scalar, which issues to all the others.
     """
 
     MTE1 = "mte1"

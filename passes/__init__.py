@@ -27,6 +27,7 @@ PASSES: dict[str, str] = {
     "split-k": "split_k:SplitKPass",
     "assemble-buffers": "assemble_buffers:AssembleBuffersPass",
     "lower-to-tile": "lower_to_tile:LowerToTilePass",
+    "split-mixed": "split_mixed:SplitMixedPass",
     "plan-memory": "plan_memory:PlanMemoryPass",
     "insert-sync": "insert_sync:InsertSyncPass",
     "schedule": "schedule:SchedulePass",
@@ -39,7 +40,7 @@ DEFAULT_PIPELINE: tuple[str, ...] = tuple(PASSES)
 LEVELS: dict[str, str | None] = {
     "tensor": None,
     "tasks": "assemble-buffers",
-    "kernels": "lower-to-tile",
+    "kernels": "split-mixed",
     "program": "schedule",
 }
 """A level's name to the last pass of the default pipeline that it needs."""

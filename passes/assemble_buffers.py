@@ -217,7 +217,7 @@ class MemoryForm:
         for argument in reversed(op.out_args):
             op.block.erase_arg(argument)
         for inner in list(op.body.walk()):
-            if isinstance(inner, tensor.ViewOp):
+            if isinstance(inner, tensor.ViewOp) and is_memory(inner.source):
                 replace_op(inner, load_of(inner))
             elif isinstance(inner, AssembleOp):
                 replace_op(inner, store_of(inner))
@@ -255,6 +255,11 @@ def sizes_for(
 def retype(value: SSAValue, type_: Attribute) -> None:
     """Give an existing value another type."""
     value._type = memory_type(type_)  # pyright: ignore[reportPrivateUsage]
+
+
+def is_memory(value: SSAValue) -> bool:
+    """Whether `value` is memory by now, and no tile of a task."""
+    return isinstance(value.type, MemRefType)
 
 
 def load_of(view: tensor.ViewOp) -> LoadOp:

@@ -33,6 +33,7 @@ from pyptoc.passes.groups import (
     domain_of,
     folds_columns,
 )
+from pyptoc.passes.mark_nests import is_whole
 from pyptoc.passes.mixed_tiles import Product
 from pyptoc.passes.shapes import Shapes
 from pyptoc.passes.sink_rows import Made, Sink, made_by_loops
@@ -121,9 +122,12 @@ class Fusion:
         """Rewrite the function until nothing changes; `form` groups a block."""
         if not self.fuse and not self.cut:
             return
-        while any(self._rewrite(block, form) for block in blocks_of(self.function)):
+        while any(self._rewrite(block, form) for block in self._blocks()):
             pass
         erase_dead(self.function)
+
+    def _blocks(self) -> list[Block]:
+        return [block for block in blocks_of(self.function) if not is_whole(block)]
 
     def _rewrite(self, block: Block, form: Callable[[Block], Grouping]) -> bool:
         """Rewrite one block; whether loops in it are new."""

@@ -19,7 +19,7 @@ of the accumulator is the store's, and so is an epilogue: scales by column, relu
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, Region, SSAValue
@@ -43,6 +43,11 @@ from pyptoc.passes.typed import element_type
 class CubeBody(KernelBody):
     """Lowers the body of a cube kernel."""
 
+    products: set[scf.ForOp] = field(default_factory=set[scf.ForOp])
+    """The loops over K that were made."""
+    empty: set[SSAValue] = field(default_factory=set[SSAValue])
+    """Accumulators to which nothing was added yet."""
+
     def lower(self, op: Operation) -> bool:
         match op:
             case LoadOp():
@@ -55,6 +60,7 @@ class CubeBody(KernelBody):
                 rows, columns = op.mixed_sizes
                 buffer = self.allocate(op, buffer_type_of(op.results[0].type, "l0c"))
                 self.tiles[op.results[0]] = Tile(buffer, rows, columns)
+                self.empty.add(op.results[0])
             case CastOp():
                 self.tiles[op.results[0]] = self.tiles[op.source]
             case EpilogueOp():
@@ -89,7 +95,10 @@ class CubeBody(KernelBody):
         build = Builder.before(op)
         at_least = maximum(upper, lower + 1)
         argument = op.body.block.args[1]
-        self.tiles[argument] = self.tiles[op.iter_args[0]]
+        initial = op.iter_args[0]
+        self.tiles[argument] = self.tiles[initial]
+        if initial in self.empty:
+            self.empty.add(argument)
         new = scf.ForOp.create(
             operands=[op.lb, build.index(at_least), op.step],
             regions=[op.detach_region(op.body)],
@@ -101,6 +110,7 @@ class CubeBody(KernelBody):
         assert isinstance(last, scf.YieldOp)
         made = last.operands[0]
         last.operands = []
+        self.products.add(new)
         self.block(block)
         self.tiles[op.results[0]] = self.tiles[made]
         block.erase_arg(argument, safe_erase=False)
@@ -109,12 +119,10 @@ class CubeBody(KernelBody):
     def _multiply(self, op: MmaOp) -> None:
         """Move kL0-wide pieces of the L1 tiles and multiply them."""
         self.tiles[op.results[0]] = self.tiles[op.acc]
-        loop = op.parent_op()
-        assert isinstance(loop, scf.ForOp)
-        first = Expr.sym(loop.body.block.args[0]) - self.bound(loop.lb)
+        first = self._progress(op)
         left = self.tiles[op.lhs]
         depth = left.rows if op.a_trans is not None else left.columns
-        step = self.tile.k0
+        step = self.tile_of(op).k0
         if k_bound(op) <= step:
             Piece(self, op, Expr.const(0), depth, first, op).emit()
             return
@@ -122,16 +130,26 @@ class CubeBody(KernelBody):
         total = as_expr(depth)
         inner, body = build.loop(0, maximum(total, 1), step)
         body.yield_()
+        self.products.add(inner)
         offset = Expr.sym(inner.body.block.args[0])
         last = inner.body.block.ops.last
         assert last is not None
         size = build_size(Builder.before(last), step, total, offset)
         Piece(self, op, offset, size, first + offset, last).emit()
 
-    @property
-    def tile(self) -> CubeTile:
-        """The cube tile that infer-tiles decided."""
-        attribute = self.kernel.attributes[TILE]
+    def _progress(self, op: MmaOp) -> Expr:
+        """How far the sum is before `op`: zero only for its first product."""
+        if op.acc not in self.empty:
+            return Expr.const(1)
+        loop = op.parent_op()
+        if loop not in self.products:
+            return Expr.const(0)
+        assert isinstance(loop, scf.ForOp)
+        return Expr.sym(loop.body.block.args[0]) - self.bound(loop.lb)
+
+    def tile_of(self, op: MmaOp) -> CubeTile:
+        """The cube tile that infer-tiles decided for a product."""
+        attribute = op.attributes.get(TILE, self.kernel.attributes.get(TILE))
         assert isinstance(attribute, CubeTileAttr)
         return CubeTile.of(attribute)
 
@@ -160,7 +178,9 @@ class Piece:
         )
         build = Builder.before(self.at)
         scales = self._scales(acc)
-        accumulate = build.compare(Compare(">", self.progress, Expr.const(0)))
+        accumulate: bool | SSAValue = self.progress != Expr.const(0)
+        if not self.progress.is_const:
+            accumulate = build.compare(Compare(">", self.progress, Expr.const(0)))
         extents = [acc.rows, acc.columns, self.depth]
         if scales:
             product = tile.MatmulMxOp.make(
@@ -172,7 +192,7 @@ class Piece:
 
     def _k0(self) -> int:
         """Room along k, in whole alignment units."""
-        step = self.body.tile.k0
+        step = self.body.tile_of(self.op).k0
         return min(step, round_up(max(k_bound(self.op), 1), 16))
 
     def _operand(
@@ -186,12 +206,15 @@ class Piece:
         type_ = tile.BufType(shape, element_type(value), space)
         dest = self.body.slotted(self.at, type_)
         build = Builder.before(self.at)
-        k = build.index_or_int(self.offset)
+        source = self.body.tiles[value]
         k_is_row = trans if first else not trans
-        offsets: list[Mixed] = [k, 0] if k_is_row else [0, k]
+        row, column = map(as_expr, source.origin)
+        row, column = (
+            (row + self.offset, column) if k_is_row else (row, column + self.offset)
+        )
+        offsets = [build.index_or_int(row), build.index_or_int(column)]
         extents: list[Mixed] = [self.depth, other] if k_is_row else [other, self.depth]
-        source = self.body.tiles[value].buffer
-        build.emit(tile.MoveOp.make(source, offsets, extents, dest, trans=trans))
+        build.emit(tile.MoveOp.make(source.buffer, offsets, extents, dest, trans=trans))
         return dest
 
     def _scales(self, acc: Tile) -> list[SSAValue]:

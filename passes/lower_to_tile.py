@@ -31,10 +31,20 @@ from pyptoc.dialects.npu_attrs import Unit
 from pyptoc.passes.base import PyptocPass
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.cleanup import erase_dead
+from pyptoc.passes.kernel_body import KernelBody
 from pyptoc.passes.lower_cube import CubeBody
+from pyptoc.passes.lower_mixed import MixedBody
 from pyptoc.passes.lower_vector import VectorBody
 from pyptoc.passes.structured import defined_in, enclosing, is_constant
 from pyptoc.passes.task_form import replace_op
+from pyptoc.passes.tile_settings import WHOLE
+
+BODIES: dict[Unit, type[KernelBody]] = {
+    Unit.CUBE: CubeBody,
+    Unit.VECTOR: VectorBody,
+    Unit.MIXED: MixedBody,
+}
+"""What lowers the body of a task on a unit."""
 
 
 @dataclass(frozen=True)
@@ -138,6 +148,8 @@ def sink_constants(tasks: TasksOp) -> None:
 
 def lower(kernel: KernelOp) -> None:
     """Lower the body of one kernel."""
-    body = CubeBody if kernel.unit.data == Unit.CUBE else VectorBody
+    body = BODIES[kernel.unit.data]
+    if WHOLE in kernel.attributes:
+        body = MixedBody
     body(kernel).run()
     erase_dead(kernel)

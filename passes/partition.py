@@ -44,6 +44,7 @@ from pyptoc.passes.cleanup import erase_dead
 from pyptoc.passes.fuse import Fusion
 from pyptoc.passes.groups import Group, blocks_of, domain_of, has_scan
 from pyptoc.passes.index_shapes import SCATTERS, Scatter
+from pyptoc.passes.mark_nests import is_whole, mark_nests
 from pyptoc.passes.matmul_shape import matmul_shape
 from pyptoc.passes.ownership import Ownership, root_of
 from pyptoc.passes.reinterpret import split_views
@@ -63,6 +64,8 @@ class PartitionPass(PyptocPass):
 
     name = "partition"
     summary: ClassVar[str] = "group the ops that share a task, on cube or vector cores"
+    nests: bool = True
+    """Whether the body of a loop of independent trips may be one task."""
 
     fuse: bool = False
     """Let vector ops read a product where it is on chip, and share tasks with it."""
@@ -77,6 +80,8 @@ class PartitionPass(PyptocPass):
             split_views(function)
             join_pairs(function)
             Ownership(ctx, function).run()
+            if self.nests:
+                mark_nests(ctx, function)
             shapes = Shapes()
             fusion = Fusion(ctx, function, shapes, self.fuse, self.cut)
             group_ops(function, fusion, partial(form, shapes, fusion.parts))
@@ -89,6 +94,8 @@ def group_ops(
     fusion.rewrite(form_block)
     number = 0
     for block in blocks_of(function):
+        if is_whole(block):
+            continue
         grouping = form_block(block)
         fusion.mix(grouping)
         for group in grouping.finish():

@@ -40,7 +40,9 @@ LAST = IntegerAttr(-1, i64)
 def repeat(scope: Scope, op: Operation) -> None:
     """The same op on tiles."""
     operands = [
-        scope.tile_of(value) if isinstance(value.type, TensorType) else value
+        scope.tile_of(value)
+        if isinstance(value.type, TensorType)
+        else scope.scalar(value)
         for value in op.operands
     ]
     _emit(scope, op, operands, last_axis(op))

@@ -34,9 +34,11 @@ from pyptoc.passes.task_builder import Roots
 from pyptoc.passes.tile_cube import CubeTiler
 from pyptoc.passes.tile_index import IndexTiler
 from pyptoc.passes.tile_mixed import MixedTiler
-from pyptoc.passes.tile_settings import TILE
+from pyptoc.passes.tile_nest import NestTiler
+from pyptoc.passes.tile_settings import TILE, WHOLE
 from pyptoc.passes.tile_vector import VectorTiler
 from pyptoc.passes.windows import erase_views
+from pyptoc.runtime.machine import Machine
 
 TILERS: dict[str, type[CubeTiler | VectorTiler | IndexTiler]] = {
     "cube": CubeTiler,
@@ -61,17 +63,17 @@ class TilePass(PyptocPass):
                 widen(function)
                 roots = Roots(function)
                 blocks = blocks_of(function)
-                for block in [b for b in blocks if not is_marked(b.parent_op())]:
-                    tile_block(block, roots)
+                for block in [b for b in blocks if not is_in_nest(b)]:
+                    tile_block(block, roots, ctx.machine)
                 erase_dead(function)
 
 
-def tile_block(block: Block, roots: Roots) -> None:
+def tile_block(block: Block, roots: Roots, machine: Machine) -> None:
     """Replace the groups of one block, and the marked loops that hold one each."""
     for op in list(block.ops):
         if is_marked(op):
             assert isinstance(op, scf.ForOp)
-            tile_nest(op, roots)
+            tile_nest(op, roots, machine)
     shapes = Shapes()
     for group in groups_in(block):
         build = Builder.after(group.ops[-1])
@@ -82,11 +84,24 @@ def tile_block(block: Block, roots: Roots) -> None:
             op.erase()
 
 
-def tile_nest(loop: scf.ForOp, roots: Roots) -> None:
-    """Replace marked loops by the tasks of the group inside."""
-    nest = Nest.at(loop)
-    (group,) = groups_in(nest.loops[-1].body.block)
-    tile_group(group, Shapes(), roots, Builder.before(loop), nest)
+def is_in_nest(block: Block) -> bool:
+    """Whether a block is part of marked loops."""
+    op = block.parent_op()
+    while op is not None and not is_marked(op):
+        op = op.parent_op()
+    return op is not None
+
+
+def tile_nest(loop: scf.ForOp, roots: Roots, machine: Machine) -> None:
+    """Replace marked loops by the tasks of the group, or the groups, inside."""
+    nest, build = Nest.at(loop), Builder.before(loop)
+    if WHOLE in loop.attributes:
+        frame = NestTiler(nest, machine, roots, build).run()
+        frame.op.attributes["tag"] = loop.attributes.get("tag", StringAttr("nest"))
+        frame.op.location = loop.location
+    else:
+        (group,) = groups_in(nest.loops[-1].body.block)
+        tile_group(group, Shapes(), roots, build, nest)
     loop.detach()
     loop.erase()
 

@@ -345,6 +345,10 @@ class Scope:
             tile = self.tiles[value] = self._read(value)
         return tile
 
+    def scalar(self, value: SSAValue) -> SSAValue:
+        """A scalar operand."""
+        return value
+
     def _read(self, value: SSAValue) -> SSAValue:
         extents = self.extents(value)
         type_ = bounded_type(extents[-2:], element_type(value))

@@ -203,7 +203,7 @@ def first_pass_for(module: ModuleOp) -> str | None:
         if op.name == "npu.kernel":
             allocs = [inner for inner in op.walk() if inner.name == "tile.alloc"]
             placed = all("addr" in {**a.properties, **a.attributes} for a in allocs)
-            return None if placed else "plan-memory"
+            return None if placed else "split-mixed"
         if op.name == "npu.tasks":
             types = [str(result.type) for result in op.results]
             tiled |= any(text.startswith("tensor") for text in types)

@@ -26,7 +26,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from pyptoc.dialects.tile import SlotOp, allocation_of
 from pyptoc.dialects.tile_flags import BarrierOp, FlagOp
-from pyptoc.dialects.tile_transfer import MoveOp
+from pyptoc.dialects.tile_move import MoveOp
 from pyptoc.dialects.tile_types import Instruction, buffer_type
 from pyptoc.runtime.codegen import Handler, Value
 from pyptoc.runtime.decode import decoder

@@ -14,7 +14,8 @@ import numpy as np
 from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Attribute, Operation
 
-from pyptoc.dialects.tile_transfer import LoadOp, MoveOp, StoreOp, TransferOp
+from pyptoc.dialects.tile_move import MoveOp
+from pyptoc.dialects.tile_transfer import LoadOp, StoreOp, TransferOp
 from pyptoc.dialects.tile_types import Space, buffer_type
 from pyptoc.runtime import numerics
 from pyptoc.runtime.codegen import Handler, Value

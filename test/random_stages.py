@@ -78,7 +78,12 @@ def check_waits(module: ModuleOp, machine: Machine, values: dict[str, Any]) -> N
         assert not found, f"{len(found)} times: {found[0]}"
 
 
-def stages(program: Program, machine: str | Machine, *orders: int) -> int:
+def stages(
+    program: Program,
+    machine: str | Machine,
+    *orders: int,
+    pipeline: str | None = None,
+) -> int:
     """Checks the program after every pass; how many passes there were."""
     machine = load_machine(machine) if isinstance(machine, str) else machine
     context = make_context(machine)
@@ -93,7 +98,7 @@ def stages(program: Program, machine: str | Machine, *orders: int) -> int:
         signature.results,
         within=program.within,
     )
-    passes = parse_pipeline(default_pipeline())
+    passes = parse_pipeline(pipeline or default_pipeline())
     again = ReadAgain(context, 1 + len(program.text) % len(passes))
     run_passes(passes, context, module, [watcher, again])
     check_waits(module, machine, values)

@@ -65,7 +65,7 @@ def is_right(results: dict[str, Any], inputs: dict[str, Any]) -> bool:
 
 
 @pytest.mark.parametrize("sizes", SIZES)
-@pytest.mark.parametrize("level", ["kernel", "program"])
+@pytest.mark.parametrize("level", ["flat", "kernel", "program"])
 def test_attention(level: str, sizes: tuple[int, int, int]) -> None:
     inputs = operands(*sizes)
     assert is_right(executable(level).run(inputs), inputs)

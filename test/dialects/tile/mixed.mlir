@@ -34,3 +34,16 @@ npu.kernel @there_and_back (%i) (%m: index) on mixed {
     tile.push %b [32, 32] into %d {tag = "b"}
   }
 }
+
+// Before split-mixed, as if one core had all memories:
+// CHECK-LABEL: npu.kernel @flat
+npu.kernel @flat (%i) (%m: index) on mixed {
+  %a = tile.alloc : !tile.buf<32x64xf32, l0c>
+  %b = tile.alloc {slots = 2} : !tile.buf<16x32xf32, ub>
+  %s = tile.slot %b[1]
+  // CHECK: tile.move %a[16, %m] [%m, 32] into %s : !tile.buf<32x64xf32, l0c>, !tile.buf<16x32xf32, ub>
+  tile.move %a[16, %m] [%m, 32] into %s
+  %l = tile.alloc : !tile.buf<16x32xf32, l1>
+  // CHECK: tile.move %s[0, 0] [16, %m] into %l {tag = "l"} : !tile.buf<16x32xf32, ub>, !tile.buf<16x32xf32, l1>
+  tile.move %s[0, 0] [16, %m] into %l {tag = "l"}
+}

@@ -80,3 +80,37 @@ npu.kernel @spaces (%i) () on mixed {
     %a = tile.alloc : !tile.buf<32x64xf16, l0a>
   }
 }
+
+// -----
+
+npu.kernel @cube (%i) () on cube {
+  %a = tile.alloc : !tile.buf<32x64xf32, l0c>
+  %b = tile.alloc : !tile.buf<32x64xf32, ub>
+  // CHECK: :[[# @LINE + 1]]:{{.*}} error[PTO170]: tile.move: moves l0c -> ub, but not in a mixed kernel without sections
+  tile.move %a[0, 0] [32, 64] into %b
+}
+
+// -----
+
+npu.kernel @with_sections (%i) () on mixed {
+  %b = tile.alloc : !tile.buf<32x64xf32, ub>
+  %l = tile.alloc : !tile.buf<32x64xf32, l1>
+  // CHECK: :[[# @LINE + 1]]:{{.*}} error[PTO170]: tile.move: moves ub -> l1, but not in a mixed kernel without sections
+  tile.move %b[0, 0] [32, 64] into %l
+  tile.section cube {
+  }
+}
+
+// -----
+
+npu.kernel @plainly (%i) () on mixed {
+  %a = tile.alloc : !tile.buf<32x32xf32, l0c>
+  %b = tile.alloc : !tile.buf<32x32xf32, ub>
+  // CHECK: :[[# @LINE + 1]]:{{.*}} error[PTO170]: tile.move: moves l0c -> ub without trans and pairs
+  tile.move %a[0, 0] [32, 32] into %b {trans}
+  // CHECK: :[[# @LINE + 1]]:{{.*}} error[PTO170]: tile.move: the end of rows is 33, not 0 to 32
+  tile.move %a[1, 0] [32, 32] into %b
+  %h = tile.alloc : !tile.buf<32x32xbf16, ub>
+  // CHECK: :[[# @LINE + 1]]:{{.*}} error[PTO170]: tile.move: moves f32 into a buffer of bf16
+  tile.move %a[0, 0] [32, 32] into %h
+}
