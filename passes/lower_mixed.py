@@ -35,7 +35,6 @@ from pyptoc.dialects.pypto.elementwise import CastOp
 from pyptoc.dialects.pypto.matmul import EpilogueOp, MmaOp
 from pyptoc.dialects.pypto.shape import CloneOp, FullOp, TransposeOp, ViewOp
 from pyptoc.dialects.subscripts import Mixed
-from pyptoc.dialects.tile_types import element_bits
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.kernel_body import Tile, bounds_of, buffer_type_of
 from pyptoc.passes.lower_cube import CubeBody, as_expr
@@ -219,7 +218,7 @@ class MixedBody(VectorBody):
         same = (
             form_of(value.type, result.type) is Form.FULL
             and bounds_of(value.type) == bounds_of(result.type)
-            and element_bits(element_type(value)) == element_bits(element_type(result))
+            and element_type(value) == element_type(result)
         )
         # What a loop reads again in its next trip is made outside of it.
         block = value.owner if isinstance(value.owner, Block) else value.owner.parent
