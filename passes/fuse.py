@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import prod
 from typing import Protocol
 
 from xdsl.dialects import func
@@ -21,9 +20,10 @@ from xdsl.ir import Block, Operation, SSAValue
 from pyptoc.dialects.context import PyptocContext
 from pyptoc.dialects.pypto.shape import AssembleOp
 from pyptoc.passes.cleanup import erase_dead
+from pyptoc.passes.cut_choice import RowCuts, row_count
 from pyptoc.passes.cut_rows import Cut
 from pyptoc.passes.fuse_products import Fusing, products_of
-from pyptoc.passes.fusion_cost import Costs, bits_of
+from pyptoc.passes.fusion_cost import Costs
 from pyptoc.passes.groups import (
     CUT,
     NARROW,
@@ -37,14 +37,9 @@ from pyptoc.passes.mark_nests import is_whole
 from pyptoc.passes.mixed_tiles import Product
 from pyptoc.passes.shapes import Shapes
 from pyptoc.passes.sink_rows import Made, Sink, made_by_loops
-from pyptoc.passes.structured import is_one, is_reduction, is_scan, tensor_operands
+from pyptoc.passes.structured import is_one, is_reduction, is_scan
 from pyptoc.passes.windows import views_of
 from pyptoc.runtime.machine import Machine
-
-LEAST_COLUMNS = 512
-"""Rows are not cut into shorter pieces."""
-MOST_ROWS = 64
-"""Rows of a tile that a task has at most."""
 
 
 class Grouping(Protocol):
@@ -144,19 +139,21 @@ class Fusion:
         if CUT in group.ops[0].attributes or not self._is_new("cut", group):
             return False
         cut = Cut(group.ops, self.shapes)
-        if not cut.folds:
-            if self.cut:
-                self._spread(group)
-            return False
-        if self.fuse and self._cut_for_product(cut, group):
+        if cut.folds and self.fuse and self._cut_for_product(cut, group):
             return True
-        return self.cut and self._cut_for_rows(cut, group)
+        if not self.cut:
+            return False
+        halves = RowCuts(self.context, self.shapes, group).run()
+        if halves is None:
+            return False
+        self._number(*halves)
+        return True
 
-    def _number(self, cut: Cut) -> int:
-        """Give both parts of a cut numbers; that of the first."""
+    def _number(self, *parts: Sequence[Operation]) -> int:
+        """Give the parts of a group numbers; that of the first."""
         number = 1 + max(self.parts.values(), default=0)
-        self.parts.update(dict.fromkeys(cut.first, number))
-        self.parts.update(dict.fromkeys(cut.rest, number + 1))
+        for position, ops in enumerate(parts):
+            self.parts.update(dict.fromkeys(ops, number + position))
         return number
 
     # -- products
@@ -185,7 +182,7 @@ class Fusion:
             self._refuse(product, self._slower(apart, together))
             return False
         cut.apply(stored, 0)
-        self._decided.add(self._number(cut))
+        self._decided.add(self._number(cut.first, cut.rest))
         self.context.remark(
             group.ops[0],
             "rows are folded in two steps, the first where the product is on chip: "
@@ -259,91 +256,6 @@ class Fusion:
             op.attributes.setdefault(CUT, IntegerAttr(0, i64))
         grouping.assign(Group(0, "mixed", ops, views))
         self.context.remark(product, "the vector ops that read it share its tasks")
-
-    # -- rows
-
-    def _cut_for_rows(self, cut: Cut, group: Group) -> bool:
-        """Cut where rows are too few to fill the vector cores."""
-        cores = self.machine.vector_cores
-        domain = domain_of(group.ops, self.shapes)
-        rows = None if domain is None else row_count(domain)
-        if domain is None or rows is None or rows >= cores:
-            return False
-        if cut.obstacle is not None:
-            self._refuse_cut(group, cut.obstacle)
-            return False
-        columns = domain.columns.value
-        width = self._width(rows, columns)
-        stored = cut.kept(self.costs, set())
-        now = self._time(group, rows, columns, 2)
-        first, rest = (Group(0, "vector", ops) for ops in (cut.first, cut.rest))
-        then = self._time(first, -(-columns // width), min(rows, MOST_ROWS) * width, 1)
-        spread = rest.ops and not self._folds(rest.ops)
-        tasks, size = (-(-columns // width), width) if spread else (1, columns)
-        then += self._time(rest, tasks, size * rows, 1) + self.costs.launch
-        if then >= now:
-            self._refuse_cut(group, self._slower(now, then))
-            return False
-        cut.apply(stored, width)
-        self._number(cut)
-        self.context.remark(
-            group.ops[0],
-            f"{rows} rows do not fill {cores} vector cores: they are folded in column "
-            f"tiles of {width}, then together: {self._slower(now, then)}",
-        )
-        return True
-
-    def _refuse_cut(self, group: Group, reason: str) -> None:
-        self.context.remark(group.ops[0], f"rows are not cut into columns: {reason}")
-
-    def _width(self, rows: int, columns: int) -> int:
-        """Columns of a tile such that there is one for each core."""
-        tiles = max(self.machine.vector_cores // -(-rows // MOST_ROWS), 1)
-        width = -(-columns // tiles)
-        return max(-(-width // LEAST_COLUMNS), 1) * LEAST_COLUMNS
-
-    def _time(self, group: Group, tasks: int, size: int, passes: int) -> float:
-        """The modelled time of a launch of `tasks` of `size` elements."""
-        members = set(group.ops)
-        read = {v for op in group.ops for v in tensor_operands(op)}
-        loads = [v for v in read if v.owner not in members and self._is_wide(v)]
-        stores = [v for v in group.outputs if self._is_wide(v)]
-        work = self.costs.computed(group.ops)
-        return self.costs.elements(
-            tasks, size, work, bits_of(loads) * passes, bits_of(stores)
-        )
-
-    def _is_wide(self, value: SSAValue) -> bool:
-        dims = self.shapes.dims(value)
-        return bool(dims) and not is_one(dims, -1)
-
-    def _spread(self, group: Group) -> None:
-        """Divide the columns of few rows; what is one a row is made in each tile."""
-        domain = domain_of(group.ops, self.shapes)
-        rows = None if domain is None else row_count(domain)
-        if domain is None or rows is None or not domain.whole_rows:
-            return
-        if rows >= self.machine.vector_cores or not domain.columns.is_const:
-            return
-        members = set(group.ops)
-        leaving = [v for v in group.outputs if not self._is_wide(v)]
-        leaving += [op.source for op in members if isinstance(op, AssembleOp)]
-        width = self._width(rows, domain.columns.value)
-        if any(map(is_scan, group.ops)) or domain.columns.value <= width:
-            return
-        if not all(map(self._is_wide, leaving)):
-            self._refuse_cut(group, "one element a row is stored")
-            return
-        for op in group.ops:
-            op.attributes[CUT] = IntegerAttr(width, i64)
-
-
-def row_count(domain: Domain) -> int | None:
-    """The rows of a domain; None if they are known only at run time."""
-    sizes = [*domain.leading, *([] if domain.rows is None else [domain.rows])]
-    if not all(size.is_const for size in sizes):
-        return None
-    return max(prod(size.value for size in sizes), 1)
 
 
 def products_in(made: Mapping[SSAValue, Made]) -> dict[SSAValue, Product]:

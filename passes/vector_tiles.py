@@ -136,7 +136,7 @@ class VectorChooser:
         moved = self._moved() if phased else set[SSAValue]()
         split = {value for value in self._loaded() if self._is_split(value)}
         kept = sum(
-            (4 if value in split else 2) * self._bytes(value, rows, columns)
+            (4 if value in split else 2) * self.tile_bytes(value, rows, columns)
             for value in moved
         )
         kept += sum(self._accumulator(op, rows) for op in ops if phased)
@@ -145,7 +145,7 @@ class VectorChooser:
         for index, op in enumerate(ops):
             for value in (*tensor_operands(op), *_results(op)):
                 if value not in live and (value not in moved or value in split):
-                    size = live[value] = self._bytes(value, rows, columns)
+                    size = live[value] = self.tile_bytes(value, rows, columns)
                     if value in split and not phased:
                         worst = max(worst, sum(live.values()) + 2 * size)
                     if isinstance(value.owner, ArangeOp):
@@ -182,20 +182,21 @@ class VectorChooser:
     def _accumulator(self, op: Operation, rows: int) -> int:
         """What a loop carries for `op`, with room for the next partial result."""
         if is_reduction(op) or isinstance(op, CumsumOp):
-            return 3 * self._bytes(op.results[0], rows, 1)
+            return 3 * self.tile_bytes(op.results[0], rows, 1)
         return 0
 
     def _scanned(self, op: Operation, rows: int, columns: int) -> int:
         """A column tile of a scan before the sum so far is added."""
         if not isinstance(op, CumsumOp):
             return 0
-        return self._bytes(op.result, rows, columns)
+        return self.tile_bytes(op.result, rows, columns)
 
     def _is_row(self, value: SSAValue) -> bool:
         dims = self.shapes.dims(value)
         return not dims or is_one(dims, -1)
 
-    def _bytes(self, value: SSAValue, rows: int, columns: int) -> int:
+    def tile_bytes(self, value: SSAValue, rows: int, columns: int) -> int:
+        """What a tile of `value` takes in a task of so many rows and columns."""
         dims = self.shapes.dims(value)
         height = 1 if len(dims) < 2 or is_one(dims, -2) else rows
         width = 1 if not dims or is_one(dims, -1) else columns
