@@ -17,7 +17,7 @@ demo: $(VENV)/.installed
 	  --inputs build/demo/inputs.npz --expect build/demo/golden.npz
 
 test: lint
-	$(BIN)/python -m pytest -q -n $(JOBS) test
+	$(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal test
 	$(BIN)/lit -q --param mode=process test/driver
 
 lint: $(VENV)/.installed-for-tests

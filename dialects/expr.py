@@ -9,6 +9,7 @@
 - `expr_core.py`: `Expr`, its normal form, `minimum`, `maximum`
 - `expr_text.py`: `Compare`, parsing, printing, Python source
 - `expr_facts.py`: `Facts` and proofs
+- `expr_solve.py`: inequalities in one symbol, bounds without a symbol
 - `interval.py`: `Interval`
 
 Symbols carry any hashable key.  floordiv and mod round toward minus infinity; a
@@ -23,6 +24,13 @@ from pyptoc.dialects.expr_facts import (
     prove_lt,
     prove_multiple,
     simplify,
+)
+from pyptoc.dialects.expr_solve import (
+    Limit,
+    alternatives,
+    bound_without,
+    limit_of,
+    slope_of,
 )
 from pyptoc.dialects.expr_text import (
     COMPARES,
@@ -43,7 +51,11 @@ __all__ = [
     "ExprSyntaxError",
     "Facts",
     "Interval",
+    "Limit",
     "TokenStream",
+    "alternatives",
+    "bound_without",
+    "limit_of",
     "maximum",
     "minimum",
     "parse_compare",
@@ -53,6 +65,7 @@ __all__ = [
     "prove_lt",
     "prove_multiple",
     "simplify",
+    "slope_of",
     "to_python",
     "tokenize",
 ]

@@ -13,6 +13,7 @@ The search gives up after `_BUDGET` steps: a failed proof only means "not proven
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping
+from math import gcd
 from typing import Final
 
 from pyptoc.dialects.expr_core import Atom, Call, Expr, Product, Symbol, apply
@@ -235,9 +236,29 @@ def _simplify_atom(atom: Atom, ranges: Ranges) -> Expr:
                 low, high = -(-span.lo // b.constant), -(-span.hi // b.constant)
             if low == high:
                 return a - low * b.constant if atom.op == "mod" else Expr.const(low)
+        if atom.op != "mod":
+            return _divide(a + (b - 1) if atom.op == "ceildiv" else a, b, ranges)
     if atom.op == "mod" and prove_lt(a, b, ranges) and prove_le(0, a, ranges):
         return a
     return apply(atom.op, args)
+
+
+def _divide(a: Expr, by: Expr, ranges: Ranges) -> Expr:
+    """`a floordiv by`: of `16 * x + r` by 64 it is `x floordiv 4` for r in [0, 16)."""
+    divisor = by.constant
+    for step in sorted({gcd(c, divisor) for c in a.terms.values()}, reverse=True):
+        rest = {atom: c for atom, c in a.terms.items() if c % step}
+        low = Expr(rest, a.constant % step).interval(ranges).lo
+        if step == 1 or low is None:
+            continue
+        # What lies between two multiples of `step` does not matter.
+        shift = low // step * step
+        high = Expr(rest, a.constant % step - shift).interval(ranges).hi
+        if high is not None and high < step and (rest or a.constant % step):
+            kept = {atom: c for atom, c in a.terms.items() if not c % step}
+            whole = a.constant - a.constant % step + shift
+            return apply("floordiv", [Expr(kept, whole), by])
+    return apply("floordiv", [a, by])
 
 
 def _deciding(args: list[Expr], op: str, ranges: Ranges) -> list[Expr]:

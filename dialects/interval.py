@@ -89,6 +89,8 @@ class Interval:
 
     def floordiv(self, other: Interval) -> Interval:
         """The range of `x // y`, for the `y` other than 0."""
+        if (other.lo, other.hi) == (0, 0):
+            return Interval()
         if other.lo is not None and other.lo >= 0:
             return self._divide(max(other.lo, 1), other.hi)
         if other.hi is not None and other.hi <= 0:

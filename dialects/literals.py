@@ -8,6 +8,7 @@ in MLIR's spelling (`1.0e-05`, never `1e-05`); `inf`, `-inf` and `nan` are words
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import NamedTuple, cast
 
 from xdsl.dialects.builtin import (
@@ -237,6 +238,7 @@ def i64_array(values: list[int] | tuple[int, ...]) -> DenseArrayBase:
     return DenseArrayBase.from_list(i64, values)
 
 
+@lru_cache(maxsize=4096)
 def ints(attribute: Attribute | None) -> tuple[int, ...]:
     """The integers of a property; none when it is absent."""
     if isinstance(attribute, DenseArrayBase):

@@ -10,6 +10,7 @@ bodies are kernels of `tile` instructions that an orchestration function launche
 - `npu_boxes.py`: loads, stores and assembles in task bodies
 - `npu_indexing.py`: gathers, scatters, top-k, one-hot in task bodies
 - `npu_memory.py`: allocations, reads, sets of tasks
+- `npu_place.py`: parts of allocations
 """
 
 from xdsl.ir import Dialect
@@ -42,6 +43,7 @@ from pyptoc.dialects.npu_memory import (
     ReinterpretOp,
     ReshapeOp,
 )
+from pyptoc.dialects.npu_place import PlaceOp
 from pyptoc.dialects.npu_print import PrintOp
 from pyptoc.dialects.npu_tasks import TasksOp
 
@@ -57,6 +59,7 @@ Npu = Dialect(
         TopkOp,
         OneHotOp,
         AllocOp,
+        PlaceOp,
         ReshapeOp,
         ReinterpretOp,
         ReadOp,
@@ -90,6 +93,7 @@ __all__ = [
     "NoEventsOp",
     "Npu",
     "OneHotOp",
+    "PlaceOp",
     "PrintOp",
     "ReadOp",
     "ReinterpretOp",

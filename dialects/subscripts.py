@@ -122,7 +122,8 @@ class Offsets:
     @property
     def mixed_offsets(self) -> list[Mixed]:
         """One offset for each dimension."""
-        return join_mixed(ints(self.properties["static_offsets"]), self.offsets)
+        static = ints(self.properties["static_offsets"])
+        return join_mixed(static, self.offsets if DYNAMIC in static else ())
 
 
 class Sizes:
@@ -135,7 +136,8 @@ class Sizes:
     @property
     def mixed_sizes(self) -> list[Mixed]:
         """One size for each dimension; in a reshape or expand -1 has its meaning."""
-        return join_mixed(ints(self.properties["static_sizes"]), self.sizes)
+        static = ints(self.properties["static_sizes"])
+        return join_mixed(static, self.sizes if DYNAMIC in static else ())
 
 
 class Subscripted(Offsets):
@@ -148,7 +150,7 @@ class Subscripted(Offsets):
     def mixed_sizes(self) -> list[Mixed | None]:
         """One size for each dimension of the source; None for a whole dimension."""
         static = ints(self.properties["static_sizes"])
-        sizes = join_mixed(static, self.sizes)
+        sizes = join_mixed(static, self.sizes if DYNAMIC in static else ())
         return [
             None if isinstance(size, int) and size == WHOLE else size for size in sizes
         ]

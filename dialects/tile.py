@@ -50,11 +50,11 @@ from pyptoc.dialects.assembly import (
     print_types,
 )
 from pyptoc.dialects.tile_alloc import Allocation
-from pyptoc.dialects.tile_channel import ChannelType, SplitAttr
+from pyptoc.dialects.tile_channel import ChannelOp, ChannelType, SplitAttr
 from pyptoc.dialects.tile_flags import BarrierOp, SetFlagOp, WaitFlagOp
 from pyptoc.dialects.tile_indexing import GatherOp, OneHotOp, ScatterOp, TopkOp
 from pyptoc.dialects.tile_matmul import MatmulMxOp, MatmulOp
-from pyptoc.dialects.tile_mixed import MIXED_OPS, PopOp
+from pyptoc.dialects.tile_mixed import MIXED_OPS, FreeOp, PopOp, PushOp, SectionOp
 from pyptoc.dialects.tile_move import MoveOp
 from pyptoc.dialects.tile_transfer import LoadOp, StoreOp
 from pyptoc.dialects.tile_types import (
@@ -98,12 +98,6 @@ class AllocOp(Allocation):
     @property
     def type(self) -> BufType:
         return buffer_type(self.results[0])
-
-    def set_address(self, address: int | None) -> None:
-        if address is None:
-            self.properties.pop("addr", None)
-        else:
-            self.properties["addr"] = int_attr(address)
 
     def set_slots(self, slots: int) -> None:
         if slots == 1:
@@ -233,6 +227,8 @@ __all__ = [
     "AllocOp",
     "BarrierOp",
     "BufType",
+    "ChannelOp",
+    "FreeOp",
     "GatherOp",
     "Instruction",
     "LoadOp",
@@ -242,7 +238,10 @@ __all__ = [
     "OneHotOp",
     "Pipe",
     "PipeAttr",
+    "PopOp",
+    "PushOp",
     "ScatterOp",
+    "SectionOp",
     "SetFlagOp",
     "SlotOp",
     "Space",

@@ -11,7 +11,7 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
-from pyptoc.dialects.assembly import parse_options, print_options
+from pyptoc.dialects.assembly import int_attr, parse_options, print_options
 from pyptoc.dialects.memory import AllocatesResult
 from pyptoc.dialects.tile_types import BufType, bytes_of
 
@@ -38,6 +38,12 @@ class Allocation(IRDLOperation, ABC):
     @property
     def address(self) -> int | None:
         return None if self.addr is None else self.addr.value.data
+
+    def set_address(self, address: int | None) -> None:
+        if address is None:
+            self.properties.pop("addr", None)
+        else:
+            self.properties["addr"] = int_attr(address)
 
     @property
     def total_bytes(self) -> int:

@@ -63,13 +63,14 @@ from pyptoc.dialects.tile_types import (
 class _MatrixProduct(Instruction):
     """`lhs [m, k] @ rhs [k, n]` into an accumulator [m, n], on pipe m.
 
-    `accumulate` adds to what is there: True, False, or an i1 value. With k = 0 and no
-    accumulation it writes zeros.
+    `accumulate` adds to what is there: True, False, or an i1 value. Else the sums start
+    at 0, or at the number of each column in `bias`: with k = 0 that is all it writes.
     """
 
     lhs = operand_def(BufType)
     rhs = operand_def(BufType)
     scales = var_operand_def(BufType)
+    bias = opt_operand_def(BufType)
     dest = operand_def(BufType)
     extent_operands = var_operand_def(INDEX)
     condition = opt_operand_def(i1)
@@ -78,6 +79,7 @@ class _MatrixProduct(Instruction):
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     SCALE_COUNT: ClassVar[int] = 0
+    HAS_BIAS: ClassVar[bool] = False
 
     @classmethod
     def _make(
@@ -86,19 +88,22 @@ class _MatrixProduct(Instruction):
         dest: SSAValue,
         extents: Sequence[Mixed],
         accumulate: bool | SSAValue,
+        bias: SSAValue | None = None,
     ) -> Self:
         dynamic, static = split_mixed(extents)
+        row = [] if bias is None else [bias]
         condition = [] if isinstance(accumulate, bool) else [accumulate]
         properties: dict[str, Attribute] = {
             "static_extents": static,
             "operandSegmentSizes": segments(
-                1, 1, len(sources) - 2, 1, len(dynamic), len(condition)
+                1, 1, len(sources) - 2, len(row), 1, len(dynamic), len(condition)
             ),
         }
         if accumulate is True:
             properties["accumulating"] = UNIT
         return cls.create(
-            operands=[*sources, dest, *dynamic, *condition], properties=properties
+            operands=[*sources, *row, dest, *dynamic, *condition],
+            properties=properties,
         )
 
     @property
@@ -118,10 +123,11 @@ class _MatrixProduct(Instruction):
 
     @property
     def sources(self) -> list[SSAValue]:
+        """The operands of the product, without the bias."""
         return [self.lhs, self.rhs, *self.scales]
 
     def reads(self) -> list[SSAValue]:
-        sources = self.sources
+        sources = [*self.sources, *([] if self.bias is None else [self.bias])]
         return sources if self.accumulate is False else [*sources, self.dest]
 
     def writes(self) -> list[SSAValue]:
@@ -133,20 +139,26 @@ class _MatrixProduct(Instruction):
         for _ in range(1 + cls.SCALE_COUNT):
             parser.parse_punctuation(",")
             sources.append(parse_value(parser))
+        bias: SSAValue | None = None
+        if cls.HAS_BIAS and parser.parse_optional_keyword("bias") is not None:
+            bias = parse_value(parser)
         parser.parse_keyword("into")
         dest = parse_value(parser)
         extents = parse_mixed(parser)
         accumulate: bool | SSAValue = False
         if parser.parse_optional_keyword("accumulate") is not None:
             accumulate = parse_optional_value(parser) or True
-        op = cls._make(sources, dest, extents, accumulate)
+        op = cls._make(sources, dest, extents, accumulate, bias)
         op.attributes = parser.parse_optional_attr_dict()
-        parse_types(parser, [*sources, dest])
+        parse_types(parser, [*sources, *([] if bias is None else [bias]), dest])
         return op
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
         printer.print_list(self.sources, printer.print_ssa_value)
+        if self.bias is not None:
+            printer.print_string(" bias ")
+            printer.print_ssa_value(self.bias)
         printer.print_string(" into ")
         printer.print_ssa_value(self.dest)
         printer.print_string(" ")
@@ -158,7 +170,8 @@ class _MatrixProduct(Instruction):
             printer.print_string(" ")
             printer.print_ssa_value(accumulate)
         print_options(printer, self.attributes)
-        print_types(printer, [*self.sources, self.dest])
+        bias = [] if self.bias is None else [self.bias]
+        print_types(printer, [*self.sources, *bias, self.dest])
 
     def verify_(self) -> None:
         check_space("the left operand", self.lhs, Space.L0A)
@@ -177,7 +190,23 @@ class _MatrixProduct(Instruction):
         check_extent("m", m, min(lhs.rows, dest.rows))
         check_extent("n", n, min(rhs.columns, dest.columns))
         check_extent("k", k, min(lhs.columns, rhs.rows))
+        self._verify_bias(n)
         _check_product_types(lhs.element_type, rhs.element_type, dest.element_type)
+
+    def _verify_bias(self, n: Mixed) -> None:
+        if self.bias is None:
+            return
+        if not self.HAS_BIAS:
+            raise VerifyException("takes no bias")
+        if self.accumulate is True:
+            raise VerifyException("adds to what is there, so it starts at no bias")
+        check_space("the bias", self.bias, Space.BIAS)
+        bias, dest = buffer_type(self.bias), buffer_type(self.dest)
+        if bias.element_type != dest.element_type:
+            raise VerifyException(
+                f"a bias of {bias.element_type} for sums in {dest.element_type}"
+            )
+        check_extent("n", n, bias.columns)
 
 
 def _check_product_types(lhs: Attribute, rhs: Attribute, dest: Attribute) -> None:
@@ -200,9 +229,11 @@ class MatmulOp(_MatrixProduct):
     """A plain matrix product.
 
     tile.matmul %a, %b into %c [%m, 256, 64] accumulate %not_first : ...
+    tile.matmul %a, %b bias %t into %c [%m, 256, 64] accumulate %not_first : ...
     """
 
     name = "tile.matmul"
+    HAS_BIAS: ClassVar[bool] = True
 
     @classmethod
     def make(
@@ -212,8 +243,9 @@ class MatmulOp(_MatrixProduct):
         dest: SSAValue,
         extents: Sequence[Mixed],
         accumulate: bool | SSAValue = False,
+        bias: SSAValue | None = None,
     ) -> Self:
-        return cls._make([lhs, rhs], dest, extents, accumulate)
+        return cls._make([lhs, rhs], dest, extents, accumulate, bias)
 
 
 @irdl_op_definition

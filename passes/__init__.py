@@ -19,6 +19,7 @@ PASSES: dict[str, str] = {
     "desugar": "desugar:DesugarPass",
     "decompose": "decompose:DecomposePass",
     "check-bounds": "check_bounds:CheckBoundsPass",
+    "fuse-epilogue": "fuse_epilogue:FuseEpiloguePass",
     "legalize-casts": "legalize_casts:LegalizeCastsPass",
     "partition": "partition:PartitionPass",
     "infer-tiles": "infer_tiles:InferTilesPass",
@@ -28,6 +29,7 @@ PASSES: dict[str, str] = {
     "assemble-buffers": "assemble_buffers:AssembleBuffersPass",
     "lower-to-tile": "lower_to_tile:LowerToTilePass",
     "split-mixed": "split_mixed:SplitMixedPass",
+    "skew": "skew:SkewPass",
     "plan-memory": "plan_memory:PlanMemoryPass",
     "insert-sync": "insert_sync:InsertSyncPass",
     "schedule": "schedule:SchedulePass",
@@ -40,7 +42,7 @@ DEFAULT_PIPELINE: tuple[str, ...] = tuple(PASSES)
 LEVELS: dict[str, str | None] = {
     "tensor": None,
     "tasks": "assemble-buffers",
-    "kernels": "split-mixed",
+    "kernels": "skew",
     "program": "schedule",
 }
 """A level's name to the last pass of the default pipeline that it needs."""

@@ -42,7 +42,6 @@ from pyptoc.passes.ranges import Ranges
 from pyptoc.passes.shapes import DimKey, Dims
 from pyptoc.passes.steps import FROM
 from pyptoc.passes.structured import defined_in
-from pyptoc.runtime.claims import conflict_text
 
 CODE = "PTO406"
 ONE = Expr.const(1)
@@ -197,6 +196,9 @@ class Iteration:
                 for lo, size in zip(offsets, sizes, strict=True)
                 if shown
             ]
+            # Here, since it imports numpy, which compiling does without.
+            from pyptoc.runtime.claims import conflict_text
+
             message, note = conflict_text(
                 "forall",
                 f"%{dest.name_hint or 'o'}",

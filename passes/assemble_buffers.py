@@ -56,6 +56,7 @@ from pyptoc.passes.task_form import replace_op
 from pyptoc.passes.typed import as_tensor, element_type, shape_of
 from pyptoc.passes.waits import WaitDeriver
 from pyptoc.passes.windows import window_of
+from pyptoc.passes.workspaces import Workspaces
 
 POLICY = "carried"
 
@@ -67,11 +68,16 @@ class AssembleBuffersPass(PyptocPass):
     name = "assemble-buffers"
     summary: ClassVar[str] = "turn tensors into memory, derive accesses and waits"
 
+    share: bool = True
+    """Let workspaces that are never alive together, and trips of loops, share memory."""
+
     def run(self, ctx: PyptocContext, module: ModuleOp) -> None:
         for function in list(module.walk()):
             if isinstance(function, func.FuncOp) and not _in_memory(function):
                 MemoryForm(function).run()
                 erase_dead(function)
+                if self.share:
+                    Workspaces(ctx, function, Shapes(), Roots(function)).run()
                 WaitDeriver(function, Shapes(), Roots(function)).run()
                 erase_dead(function)
 
@@ -201,6 +207,7 @@ class MemoryForm:
         for result, initial in zip(op.results, op.iter_args, strict=True):
             retype(result, initial.type)
         self._block(op.body.block)
+        drop_unchanged(op)
 
     def branch(self, op: scf.IfOp) -> None:
         for result in op.results:
@@ -210,15 +217,16 @@ class MemoryForm:
                 self._block(block)
 
     def tasks(self, op: TasksOp) -> None:
-        """Destinations disappear; views load, assembles store."""
+        """Destinations disappear; views load (those of tiles stay), assembles store."""
         destinations = list(op.outs)
         for argument, memory in zip(op.out_args, destinations, strict=True):
             argument.replace_all_uses_with(memory)
         for argument in reversed(op.out_args):
             op.block.erase_arg(argument)
         for inner in list(op.body.walk()):
-            if isinstance(inner, tensor.ViewOp) and is_memory(inner.source):
-                replace_op(inner, load_of(inner))
+            if isinstance(inner, tensor.ViewOp):
+                if isinstance(inner.source.type, MemRefType):
+                    replace_op(inner, load_of(inner))
             elif isinstance(inner, AssembleOp):
                 replace_op(inner, store_of(inner))
         for result, memory in zip(op.results, destinations, strict=True):
@@ -238,6 +246,45 @@ class MemoryForm:
         op.erase()
 
 
+def drop_unchanged(loop: scf.ForOp) -> None:
+    """A loop does not carry memory that is the same in every trip: it is in scope."""
+    body = loop.body.block
+    end = body.last_op
+    assert end is not None
+    same = [
+        slot
+        for slot, (argument, handed) in enumerate(
+            zip(body.args[1:], end.operands, strict=True)
+        )
+        if argument is handed and isinstance(argument.type, MemRefType)
+    ]
+    if not same:
+        return
+    for slot in same:
+        body.args[slot + 1].replace_all_uses_with(loop.iter_args[slot])
+        loop.results[slot].replace_all_uses_with(loop.iter_args[slot])
+    kept = [slot for slot in range(len(loop.iter_args)) if slot not in same]
+    end.operands = [end.operands[slot] for slot in kept]
+    for slot in reversed(same):
+        body.erase_arg(body.args[slot + 1])
+    new = scf.ForOp.create(
+        operands=[*loop.operands[:3], *(loop.iter_args[slot] for slot in kept)],
+        result_types=[loop.results[slot].type for slot in kept],
+        attributes=loop.attributes,
+        properties=loop.properties,
+        regions=[loop.detach_region(loop.body)],
+        location=loop.location,
+    )
+    block = loop.parent
+    assert block is not None
+    block.insert_op_before(new, loop)
+    for slot, after in zip(kept, new.results, strict=True):
+        after.name_hint = loop.results[slot].name_hint
+        loop.results[slot].replace_all_uses_with(after)
+    loop.detach()
+    loop.erase()
+
+
 def sizes_for(
     value: SSAValue, sizes: Sequence[int | SSAValue], build: Builder
 ) -> list[int | SSAValue]:
@@ -255,11 +302,6 @@ def sizes_for(
 def retype(value: SSAValue, type_: Attribute) -> None:
     """Give an existing value another type."""
     value._type = memory_type(type_)  # pyright: ignore[reportPrivateUsage]
-
-
-def is_memory(value: SSAValue) -> bool:
-    """Whether `value` is memory by now, and no tile of a task."""
-    return isinstance(value.type, MemRefType)
 
 
 def load_of(view: tensor.ViewOp) -> LoadOp:

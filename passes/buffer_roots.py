@@ -12,7 +12,7 @@ from xdsl.dialects import func, scf
 from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Operation, SSAValue
 
-from pyptoc.dialects.npu import ReinterpretOp, ReshapeOp
+from pyptoc.dialects.npu import AllocOp, PlaceOp, ReinterpretOp, ReshapeOp
 
 
 class BufferRoots:
@@ -20,6 +20,8 @@ class BufferRoots:
 
     def __init__(self, function: func.FuncOp) -> None:
         self._parent: dict[SSAValue, SSAValue] = {}
+        self._memory: list[SSAValue] = list(function.body.block.args)
+        self._origins: dict[SSAValue, list[SSAValue]] | None = None
         for op in function.walk():
             self._follow(op)
 
@@ -33,6 +35,14 @@ class BufferRoots:
             self._parent[visited] = value
         return value
 
+    def origins(self, root: SSAValue) -> list[SSAValue]:
+        """The arguments and allocations with that root."""
+        if self._origins is None:
+            self._origins = {}
+            for memory in self._memory:
+                self._origins.setdefault(self.root(memory), []).append(memory)
+        return self._origins.get(root, [root])
+
     def alias(self, known: SSAValue, new: SSAValue) -> None:
         """`new` points where `known` does."""
         if isinstance(known.type, MemRefType):
@@ -45,8 +55,12 @@ class BufferRoots:
 
     def _follow(self, op: Operation) -> None:
         match op:
+            case AllocOp():
+                self._memory.append(op.results[0])
             case ReshapeOp() | ReinterpretOp():
                 self._unite(op.source, op.results[0])
+            case PlaceOp():
+                self._unite(op.arena, op.results[0])
             case scf.ForOp():
                 arguments = op.body.block.args[1:]
                 yielded = op.body.block.ops.last

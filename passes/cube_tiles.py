@@ -36,6 +36,8 @@ class Contraction:
     a_trans: bool
     output_scales: bool = False
     """Whether each column of the result has a scale of its own."""
+    bias: bool = False
+    """Whether the sum of each column starts at a number of its own."""
 
     @property
     def accumulator(self) -> Attribute:
@@ -124,8 +126,8 @@ def needs(tile: CubeTile, c: Contraction) -> list[Need]:
     left = size(tile.m0, tile.k0, c.lhs, "l0a")
     right = size(tile.k0, tile.n0, c.rhs, "l0b")
     result = size(tile.m0, tile.n0, c.accumulator, "l0c")
-    one = size(tile.m0, tile.k1, c.lhs, "l1") + size(tile.k1, tile.n0, c.rhs, "l1")
-    pairs = 2 * -(-tile.k1 // MX_BLOCK)
+    one = size(tile.m0, tile.ka1, c.lhs, "l1") + size(tile.kb1, tile.n0, c.rhs, "l1")
+    pairs_a, pairs_b = (2 * -(-k // MX_BLOCK) for k in (tile.ka1, tile.kb1))
     pairs0 = 2 * -(-tile.k0 // MX_BLOCK)
     found = [
         Need("l0a", left, "mL0 * kL0", f"{tile.m0} * {tile.k0} = {left} B", "m or k"),
@@ -139,7 +141,8 @@ def needs(tile: CubeTile, c: Contraction) -> list[Need]:
         ),
     ]
     if c.scaled:
-        one += size(tile.m0, pairs, scale, "l1") + size(pairs, tile.n0, scale, "l1")
+        one += size(tile.m0, pairs_a, scale, "l1")
+        one += size(pairs_b, tile.n0, scale, "l1")
         a = size(tile.m0, pairs0, scale, "scale_a")
         b = size(tile.n0, pairs0, scale, "scale_b")
         found += [
@@ -150,8 +153,12 @@ def needs(tile: CubeTile, c: Contraction) -> list[Need]:
         row = size(1, tile.n0, f32, "fb")
         one += size(1, tile.n0, f32, "l1")
         found.append(Need("fb", row, "nL0 * 4 B", f"{tile.n0} * 4 = {row} B", "n"))
-    numbers = f"({tile.m0} + {tile.n0}) * {tile.k1}, {one} B"
-    found.append(Need("l1", one, "(mL0 + nL0) * kL1", numbers, "k"))
+    if c.bias:
+        row = size(1, tile.n0, c.accumulator, "bias")
+        one += size(1, tile.n0, c.accumulator, "l1")
+        found.append(Need("bias", row, "nL0 * 4 B", f"{tile.n0} * 4 = {row} B", "n"))
+    numbers = f"{tile.m0} * {tile.ka1} + {tile.kb1} * {tile.n0}, {one} B"
+    found.append(Need("l1", one, "mL0 * kAL1 + kBL1 * nL0", numbers, "k"))
     return found
 
 

@@ -27,6 +27,9 @@ class _Unit:
     """The stage of the kernel's block at which the first of them is set."""
     set_before: int
     """An item before which none of them is set yet."""
+    barrier: int
+    """An item such that a barrier before it ends what is on the way until then, or
+    makes the flag needless."""
     last_item: int
     """An item after which the last of them was waited for."""
     last_wait: int
@@ -67,11 +70,11 @@ def _units(
         for pair, flags in inside.items():
             last = max(last for _, last in flags)
             members = [flag for flag, _ in flags]
-            yield pair, _Unit(before(number), number, number, last, members)
+            yield pair, _Unit(before(number), number, number, number, last, members)
     for flag in plans[root].flags:
         first, wait = flag.set_item, flag.wait_item
         position = root.items[wait].first - 1
-        yield flag.pair, _Unit(after(first), first, wait, position, [flag])
+        yield flag.pair, _Unit(after(first), first, wait, wait, position, [flag])
 
 
 def _assign_pair(
@@ -93,7 +96,7 @@ def _assign_pair(
         # Go on as if what is asked for were there, to ask for all of it at once.
         order = _order_back(pair, unit, units[:number])
         if order is None:
-            shortage.barriers.add(unit.set_before)
+            shortage.barriers.add(unit.barrier)
             free_from = [UNKNOWN] * count
         else:
             shortage.orders.add(order)

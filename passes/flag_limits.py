@@ -68,6 +68,7 @@ class Limits:
 
     def learn(self, shortage: Shortage) -> None:
         """Make the next plan need fewer ids than the one that ran short."""
+        known = len(self.barriers), len(self.orders), sum(self.levels.values())
         self.barriers |= shortage.barriers
         # What did not help the first time will not the second.
         self.barriers |= {o.before_item for o in shortage.orders & self.orders}
@@ -77,3 +78,5 @@ class Limits:
             level = Level(min(max(map(self.level, both)) + 1, Level.BARRIER))
             for one in both if level < Level.BARRIER else (pair,):
                 self.levels[one] = level
+        now = len(self.barriers), len(self.orders), sum(self.levels.values())
+        assert now != known, f"nothing new in {shortage}"

@@ -163,10 +163,12 @@ class Fusion:
         first = Group(0, "vector", cut.first)
         made = made_by_loops(first, self.shapes)
         bases = products_in(made) or products_of(first, self.shapes)
+        fusing = Fusing(bases, first, self.shapes, self.machine)
+        for base, reason in fusing.unfit().items():
+            self._refuse(bases.pop(base), reason)
         if not bases:
             return False
         product = next(iter(bases.values()))
-        fusing = Fusing(bases, first, self.shapes, self.machine)
         reason = cut.obstacle or fusing.obstacle()
         if reason is None and made:
             reason = Sink(first, made, self.shapes).obstacle()
@@ -219,43 +221,59 @@ class Fusion:
         )
         return True
 
-    def mix(self, grouping: Grouping) -> None:
-        """Let products join the vector groups that read them."""
+    def mix(self, grouping: Grouping, *, trial: bool = False) -> None:
+        """Let products join the vector groups that read them; a trial says nothing."""
         if not self.fuse:
             return
         for group in grouping.groups():
-            if group.unit != "vector":
-                continue
-            bases = products_of(group, self.shapes)
+            bases = products_of(group, self.shapes) if group.unit == "vector" else {}
+            fusing = Fusing(bases, group, self.shapes, self.machine)
+            for base, reason in fusing.unfit().items():
+                product = bases.pop(base)
+                if not trial:
+                    self._refuse(product, reason)
             if bases:
-                self._join(grouping, group, bases)
+                self._join(grouping, fusing, trial=trial)
 
-    def _join(
-        self, grouping: Grouping, group: Group, bases: dict[SSAValue, Product]
-    ) -> None:
+    def _join(self, grouping: Grouping, fusing: Fusing, *, trial: bool) -> None:
+        group, bases = fusing.part, fusing.bases
         product = next(iter(bases.values()))
         members = {*group.ops, *bases.values()}
         ops = [op for op in grouping.ops if op in members]
         views = [view for base in bases for view in views_of(base)]
-        fusing = Fusing(bases, group, self.shapes, self.machine)
-        if any(len(grouping.group_of[op].ops) > 1 for op in bases.values()):
-            reason = "it is stored where others read it"
-        elif self._folds(group.ops) and not self._is_decided(group):
-            reason = "the ops that read it fold rows"
-        elif not grouping.is_apart(ops, views):
-            reason = "something stands between them"
-        else:
-            reason = fusing.obstacle()
-        if reason is None and not self._is_decided(group):
-            apart, together = fusing.modelled()
-            reason = self._slower(apart, together) if together >= apart else None
+        reason = self._why_apart(grouping, fusing, ops, views)
+        if reason is None:
+            for op in group.ops:
+                op.attributes.setdefault(CUT, IntegerAttr(0, i64))
+            grouping.assign(Group(0, "mixed", ops, views))
+        if trial:
+            return
         if reason is not None:
             self._refuse(product, reason)
             return
-        for op in group.ops:
-            op.attributes.setdefault(CUT, IntegerAttr(0, i64))
-        grouping.assign(Group(0, "mixed", ops, views))
         self.context.remark(product, "the vector ops that read it share its tasks")
+
+    def _why_apart(
+        self,
+        grouping: Grouping,
+        fusing: Fusing,
+        ops: list[Operation],
+        views: list[Operation],
+    ) -> str | None:
+        """Why products stay launches of their own; None if they join their readers."""
+        group = fusing.part
+        decided = any(self.parts.get(op) in self._decided for op in group.ops)
+        if any(len(grouping.group_of[op].ops) > 1 for op in fusing.bases.values()):
+            return "it is stored where others read it"
+        if self._folds(group.ops) and not decided:
+            return "the ops that read it fold rows"
+        if not grouping.is_apart(ops, views):
+            return "something stands between them"
+        reason = fusing.obstacle()
+        if reason is not None or decided:
+            return reason
+        apart, together = fusing.modelled()
+        return self._slower(apart, together) if together >= apart else None
 
 
 def products_in(made: Mapping[SSAValue, Made]) -> dict[SSAValue, Product]:

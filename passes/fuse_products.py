@@ -62,14 +62,17 @@ class Fusing:
 
     def obstacle(self) -> str | None:
         """Why not; None if they can, whatever it costs."""
-        if not self.machine.has_route("l0c", "ub"):
-            return f"{self.machine.name} has no way from L0C to UB"
         return (
             self._vector_obstacle()
-            or next(filter(None, map(self._product_obstacle, self.bases)), None)
+            or next(iter(self.unfit().values()), None)
             or self._window_obstacle()
             or self._tile_obstacle()
         )
+
+    def unfit(self) -> dict[SSAValue, str]:
+        """The products that no one can read on chip, and why."""
+        reasons = {base: self._product_obstacle(base) for base in self.bases}
+        return {base: reason for base, reason in reasons.items() if reason is not None}
 
     def _vector_obstacle(self) -> str | None:
         """What the ops do that needs whole rows."""
@@ -94,12 +97,14 @@ class Fusing:
 
     def _product_obstacle(self, base: SSAValue) -> str | None:
         product = self.bases[base]
+        if not self.machine.has_route("l0c", "ub"):
+            return f"{self.machine.name} has no way from L0C to UB"
         members = set(self.part.ops)
         for op in readers(base):
             if op not in members or (isinstance(op, AssembleOp) and op.dest is base):
                 return f"its result is read by '{op.name}' as well"
-        if isinstance(product, MatmulOp) and (product.scale or product.relu):
-            return "its scale or relu is applied on the way to memory"
+        if isinstance(product, MatmulOp) and product.scale is not None:
+            return "its scale is applied on the way to memory"
         tile = nearest_tile(product, CubeTileAttr, lambda tiles: tiles.cube)
         if tile is not None and tile.split_k > 1:
             return f"K is split in {tile.split_k} parts, which meet in memory"

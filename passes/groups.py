@@ -88,6 +88,12 @@ class Group:
             op.attributes[GROUP] = number
             op.attributes[UNIT] = unit
 
+    def unmark(self) -> None:
+        """Its ops belong to no group any more."""
+        for op in self.ops:
+            del op.attributes[GROUP]
+            del op.attributes[UNIT]
+
 
 def blocks_of(function: func.FuncOp) -> list[Block]:
     """All blocks of a function, outer ones first."""

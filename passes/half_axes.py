@@ -104,15 +104,14 @@ def _keep(buffer: Allocation, axes: Axes) -> None:
 def _vector(op: VectorOp, axes: Axes) -> None:
     dest = allocation_of(op.dest)
     if op.family.shape is not Shape.ELEMENTWISE or op.family.name == "arange":
-        # Along a row everything depends on what came before.
+        # Along a row everything depends on the others.
         axes.keep_whole((dest, 1))
     for arg in op.args:
         if not isinstance(arg, tuple) or arg[1] is Form.SCALAR:
             continue
         source, form = allocation_of(arg[0]), arg[1]
-        reduced = op.family.shape is Shape.ROW_REDUCTION
         for axis, broadcast in ((0, (Form.COL, Form.ONE)), (1, (Form.ROW, Form.ONE))):
-            if form in broadcast or (reduced and axis == 1):
+            if form in broadcast:
                 axes.keep_whole((source, axis))
             else:
                 axes.same((dest, axis), (source, axis))

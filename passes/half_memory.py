@@ -12,13 +12,12 @@ their whole size apart.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import MemRefType
-from xdsl.ir import Block, SSAValue
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from pyptoc.dialects.expr import Expr, prove_multiple
 from pyptoc.dialects.npu import KernelOp
@@ -30,7 +29,7 @@ from pyptoc.dialects.tile import (
     StoreOp,
 )
 from pyptoc.passes.flat_kernels import memory_root
-from pyptoc.passes.shapes import DimKey, Shapes
+from pyptoc.passes.shapes import Shapes
 from pyptoc.passes.share import Halves, Share
 
 
@@ -53,7 +52,7 @@ def met_in_memory(
                 by_memory.setdefault(number, []).append(op)
                 if value in op.writes():
                     written.add(number)
-    judge = _Judge(kernel, halves)
+    judge = _Judge(halves)
     return {
         op
         for number in written
@@ -74,13 +73,14 @@ class _Place:
 class _Judge:
     """Compares all accesses to one memory."""
 
-    def __init__(self, kernel: KernelOp, halves: Halves) -> None:
-        self.fixed = set[SSAValue](kernel.block.args)
+    def __init__(self, halves: Halves) -> None:
         self.halves, self.shapes = halves, Shapes()
 
     def is_in_order(self, accesses: Sequence[Instruction]) -> bool:
         """Whether each element belongs to one core, or to the first one alone."""
         if all(op in self.halves.alone for op in accesses):
+            return True
+        if len(accesses) == 1 and not _is_repeated(accesses[0]):
             return True
         places = [self._place(op) for op in accesses]
         first = places[0]
@@ -104,21 +104,38 @@ class _Judge:
 
     def _are_apart(self, one: Expr, other: Expr, whole: int) -> bool:
         """Whether two offsets, each in any trip, are a multiple of `whole` apart."""
-        difference = self._in_trip(one, "one") - self._in_trip(other, "other")
-        return prove_multiple(difference, whole, {})
+        first, second = (
+            expr.subs({key: self._in_trip(key, trip, whole) for key in expr.symbols()})
+            for trip, expr in enumerate((one, other))
+        )
+        return prove_multiple(first - second, whole, {})
 
-    def _in_trip(self, offset: Expr, trip: str) -> Expr:
-        """`offset` with symbols of its own for what changes from trip to trip."""
-        symbols = cast("tuple[SSAValue | DimKey, ...]", offset.symbols())
-        return offset.subs({key: self._named(key, trip) for key in symbols})
-
-    def _named(self, key: SSAValue | DimKey, trip: str) -> Expr:
-        if isinstance(key, DimKey) or key in self.fixed:
+    def _in_trip(self, key: Hashable, trip: int, whole: int) -> Expr:
+        """A symbol, or one of its own for what changes from trip to trip."""
+        if not isinstance(key, SSAValue) or not _is_repeated(key.owner):
             return Expr.sym(key)
         number = Expr.sym((key, trip))
         loop = key.owner.parent_op() if isinstance(key.owner, Block) else None
-        if isinstance(loop, scf.ForOp) and key is loop.body.block.args[0]:
-            lower, step = self.shapes.expr(loop.lb), self.shapes.expr(loop.step)
-            if step.is_const and set(lower.symbols()) <= self.fixed:
-                return lower + step * number
-        return number
+        if not isinstance(loop, scf.ForOp) or not isinstance(key, BlockArgument):
+            return number
+        if key.index == 0:
+            begin, step = self.shapes.expr(loop.lb), self.shapes.expr(loop.step)
+        else:
+            last = loop.body.block.last_op
+            assert isinstance(last, scf.YieldOp)
+            begin = self.shapes.expr(loop.iter_args[key.index - 1])
+            step = self.shapes.expr(last.operands[key.index - 1]) - Expr.sym(key)
+        begins = [v for v in begin.symbols() if isinstance(v, SSAValue)]
+        if any(_is_repeated(value.owner) for value in begins):
+            return number
+        if step.is_const:
+            return begin + step * number
+        return begin + whole * number if prove_multiple(step, whole, {}) else number
+
+
+def _is_repeated(at: Operation | Block) -> bool:
+    """Whether it stands in a loop of the kernel."""
+    parent = at.parent_op()
+    while parent is not None and not isinstance(parent, scf.ForOp):
+        parent = parent.parent_op()
+    return parent is not None

@@ -11,6 +11,9 @@ Bytes are decided by
 
 - addresses: two allocations whose ranges overlap share bytes; an allocation that has no
   address yet shares bytes with nobody;
+- channels: what a pop gives is a buffer of its own, which the free that gives back its
+  slot writes too, since it lets the other side overwrite it. A slot that comes round is
+  ordered by the channel, so no other pop touches it;
 - slots: different constant slots of an allocation are different bytes; the same slot
   value (`%s` of this trip) is the same bytes *now*, and in another trip only if it
   comes round to the same slot; anything else may be the same bytes;
@@ -24,7 +27,7 @@ across the trips of a loop around it.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -37,12 +40,15 @@ from pyptoc.dialects.npu import KernelOp
 from pyptoc.dialects.tile import (
     AllocOp,
     BarrierOp,
+    FreeOp,
     Instruction,
     Pipe,
+    PopOp,
     SetFlagOp,
     SlotOp,
     WaitFlagOp,
 )
+from pyptoc.passes.mixed import Core, freed_by
 from pyptoc.passes.slots import slot_identity
 
 PIPES: tuple[Pipe, ...] = tuple(Pipe.__members__.values())
@@ -178,15 +184,15 @@ def is_synchronised(kernel: KernelOp) -> bool:
     )
 
 
-def find_hazards(kernel: KernelOp, aliases: Mapping[int, int]) -> Hazards:
+def find_hazards(core: Core, aliases: Mapping[int, int]) -> Hazards:
     """
-    The tree of `kernel`.
+    The tree of what a core runs.
 
     `aliases` maps the number of a memory parameter to the first one that a launch may
     give the same buffer; parameters it does not mention have a buffer of their own.
     """
-    tree = _Tree(kernel, aliases)
-    root = tree.block(kernel.block, None, frozenset())
+    tree = _Tree(core, aliases)
+    root = tree.root(core)
     neighbours = _neighbours(tree.allocations, tree.pipes)
     # What one pipe alone touches is in order, and most buffers are of that kind.
     contested = {
@@ -200,9 +206,12 @@ def find_hazards(kernel: KernelOp, aliases: Mapping[int, int]) -> Hazards:
 
 
 class _Tree:
-    """Builds the nodes; resources are numbered, allocations from 0, memory below 0."""
+    """Builds the nodes.
 
-    def __init__(self, kernel: KernelOp, aliases: Mapping[int, int]) -> None:
+    Resources are numbered: allocations from 0, memory and what is popped below 0.
+    """
+
+    def __init__(self, core: Core, aliases: Mapping[int, int]) -> None:
         self.allocations: list[AllocOp] = []
         self.number = 0
         self.position = 0
@@ -211,9 +220,22 @@ class _Tree:
         self.keys: dict[Hashable, SlotKey] = {}
         self.numbers: dict[SSAValue, int] = {}
         self.touched: dict[SSAValue, tuple[int, SlotKey | int | None]] = {}
-        for number, value in enumerate(kernel.parameters):
+        parameters = core.kernel.parameters
+        for number, value in enumerate(parameters):
             if isinstance(value.type, MemRefType):
                 self.touched[value] = (-1 - aliases.get(number, number), None)
+        self.frees = freed_by(core)
+        self.lowest = -len(parameters)
+
+    def root(self, core: Core) -> BlockNode:
+        """The node of the core's block."""
+        outside = core.kernel.block
+        if core.block is outside:
+            return self.block(outside, None, frozenset())
+        for op in outside.ops:
+            self.number += 1
+            self.scalars(op)
+        return self.block(core.block, None, frozenset((outside,)))
 
     def block(
         self, block: Block, loop: Item | None, around: frozenset[Block]
@@ -246,7 +268,12 @@ class _Tree:
         self.position += STRIDE
         at, pipe = self.position, PIPE_NUMBER[op.pipe]
         accesses: list[Access] = []
-        for write, values in ((False, op.reads()), (True, op.writes())):
+        written: Sequence[SSAValue] = op.writes()
+        if isinstance(op, FreeOp):
+            written = [pop.buffer for pop in self.frees[op]]
+        if isinstance(op, FreeOp | PopOp):
+            self.popped(written)
+        for write, values in ((False, op.reads()), (True, written)):
             for value in values:
                 resource, slot = self.touched[value]
                 accesses.append(Access(resource, slot, pipe, write, at))
@@ -254,6 +281,13 @@ class _Tree:
         item = Item(op, self.number, at, at, 1 << pipe, accesses)
         self.instructions.append(item)
         return item
+
+    def popped(self, buffers: Sequence[SSAValue]) -> None:
+        """Number what comes from channels, when first seen."""
+        for value in buffers:
+            if value not in self.touched:
+                self.lowest -= 1
+                self.touched[value] = (self.lowest, None)
 
     def slot(self, op: SlotOp) -> None:
         resource, _ = self.touched[op.operands[0]]

@@ -29,7 +29,8 @@ and `flag_ids` gives the ids. This file runs them and writes the result into the
 Where a pair of pipes runs out of ids, it is planned again with fewer flags; a remark
 says where that cost double buffering, or put a barrier. A kernel that has flags already
 is left alone, and nothing is ordered between the tasks of a core: a task starts when
-the one before it is over.
+the one before it is over. The sections of a mixed kernel are planned each by itself:
+between cores there are channels, and no flags.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ from pyptoc.passes.hazards import (
     find_hazards,
     is_synchronised,
 )
-from pyptoc.passes.mixed import refuse_mixed
+from pyptoc.passes.mixed import Core, cores_of
 
 Plans = dict[BlockNode, BlockPlan]
 
@@ -76,7 +77,6 @@ class InsertSyncPass(PyptocPass):
         }
         aliases = parameter_aliases(module)
         for name, kernel in kernels.items():
-            refuse_mixed(kernel, "flags")
             write_flags(plan_kernel(ctx, kernel, aliases.get(name, {})))
 
 
@@ -84,31 +84,38 @@ def plan_kernel(
     ctx: PyptocContext, kernel: KernelOp, aliases: Mapping[int, int]
 ) -> Plans:
     """A plan for each block of the kernel, in which all flags have ids."""
-    hazards = find_hazards(kernel, aliases)
+    plans: Plans = {}
+    for core in cores_of(kernel):
+        plans |= _plan_core(ctx, core, aliases)
+    return plans
+
+
+def _plan_core(ctx: PyptocContext, core: Core, aliases: Mapping[int, int]) -> Plans:
+    hazards = find_hazards(core, aliases)
     limits = Limits()
     while True:
         plans = plan_flags(hazards, limits)
         shortage = assign_ids(hazards.root, plans, ctx.machine.event_ids)
         if not shortage:
-            _report(ctx, kernel, limits, plans)
+            _report(ctx, core, limits, plans)
             return plans
         limits.learn(shortage)
 
 
-def _report(ctx: PyptocContext, kernel: KernelOp, limits: Limits, plans: Plans) -> None:
-    name = kernel.sym_name.data
+def _report(ctx: PyptocContext, core: Core, limits: Limits, plans: Plans) -> None:
     for (source, target), level in limits.levels.items():
         if level == Level.UNSLOTTED and source < target:
             ctx.remark(
-                kernel,
-                f"@{name} needs more flags between {PIPES[source]} and "
+                core.kernel,
+                f"{core.name} needs more flags between {PIPES[source]} and "
                 f"{PIPES[target]} than there are: one slot at a time is in use",
             )
     count = sum(len(plan.barriers) for plan in plans.values())
     if count:
         barriers = "a barrier stands" if count == 1 else f"{count} barriers stand"
         ctx.remark(
-            kernel, f"@{name} needs more flags than there are: {barriers} in for them"
+            core.kernel,
+            f"{core.name} needs more flags than there are: {barriers} in for them",
         )
 
 

@@ -25,6 +25,7 @@ from pyptoc.dialects.pypto.shape import TransposeOp
 from pyptoc.dialects.subscripts import Mixed
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.shapes import Shapes
+from pyptoc.passes.task_builder import ZERO
 from pyptoc.passes.typed import shape_of, tensor
 
 SLOTS = 2
@@ -47,8 +48,11 @@ class Tile:
     rows: Mixed
     columns: Mixed
     drain: Drain = Drain()
-    origin: tuple[Mixed, Mixed] = (0, 0)
-    """Where it lies in the buffer, if it is a part of what is there."""
+    bias: SSAValue | None = None
+    """Where the sums of an accumulator start, for each column: in the bias table."""
+    row: Expr = ZERO
+    column: Expr = ZERO
+    """Where it starts in the buffer."""
 
     @property
     def extents(self) -> list[Mixed]:

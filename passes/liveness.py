@@ -19,8 +19,9 @@ within one trip, so its range lies inside the body.
     9  tile.store %b into %y
 
 The branches of an scf.if come one after the other, so that a buffer that both write and
-a later operation reads lives through both. Every operand that is a buffer counts as a
-use, whatever the operation says it reads and writes.
+a later operation reads lives through both. The slots of a channel, which another core
+may fill at any time, live through the whole kernel. Every operand that is a buffer
+counts as a use, whatever the operation says it reads and writes.
 """
 
 from __future__ import annotations
@@ -32,14 +33,15 @@ from xdsl.dialects.scf import ForOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from pyptoc.dialects.diagnostics import error
-from pyptoc.dialects.tile import AllocOp, Instruction, Pipe, SlotOp
+from pyptoc.dialects.tile import AllocOp, Instruction, Pipe, PopOp, SlotOp
+from pyptoc.dialects.tile_alloc import Allocation
 
 
 @dataclass(eq=False)
 class Lifetime:
     """The positions of the first and the last use of an allocation."""
 
-    alloc: AllocOp
+    alloc: Allocation
     start: int
     end: int
     loops_around: int
@@ -72,7 +74,7 @@ class _Walk:
         for op in block.ops:
             here = self.position
             self.position += 1
-            if isinstance(op, AllocOp):
+            if isinstance(op, Allocation):
                 life = Lifetime(op, here, here, len(self.loops))
                 self.found[op.results[0]] = life
                 self.lifetimes.append(life)
@@ -81,6 +83,8 @@ class _Walk:
                 life.slot_ops.append(op)
                 self.found[op.results[0]] = life
             else:
+                if isinstance(op, PopOp):
+                    self.found[op.buffer] = self.found[op.channel]
                 self.uses(op, here)
                 if op.regions:
                     self.regions(op, here)
@@ -138,4 +142,7 @@ def lifetimes(kernel: Operation) -> list[Lifetime]:
     for region in kernel.regions:
         for block in region.blocks:
             walk.block(block)
+    for life in walk.lifetimes:
+        if not isinstance(life.alloc, AllocOp):
+            life.start, life.end = 0, walk.position
     return walk.lifetimes

@@ -19,6 +19,7 @@ of the accumulator is the store's, and so is an epilogue: scales by column, relu
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from xdsl.dialects import scf
@@ -30,7 +31,7 @@ from pyptoc.dialects.npu import LoadOp, StoreOp
 from pyptoc.dialects.pypto.attrs import CubeTileAttr
 from pyptoc.dialects.pypto.elementwise import CastOp
 from pyptoc.dialects.pypto.matmul import EpilogueOp, MmaOp
-from pyptoc.dialects.pypto.shape import FullOp, TransposeOp
+from pyptoc.dialects.pypto.shape import ExpandOp, FullOp, TransposeOp, ViewOp
 from pyptoc.dialects.subscripts import Mixed
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.cube_tiles import MX_BLOCK, CubeTile, round_up
@@ -47,6 +48,8 @@ class CubeBody(KernelBody):
     """The loops over K that were made."""
     empty: set[SSAValue] = field(default_factory=set[SSAValue])
     """Accumulators to which nothing was added yet."""
+    k_loops: list[scf.ForOp] = field(default_factory=list[scf.ForOp])
+    """The loops over K around the op that is lowered, outer ones first."""
 
     def lower(self, op: Operation) -> bool:
         match op:
@@ -61,6 +64,10 @@ class CubeBody(KernelBody):
                 buffer = self.allocate(op, buffer_type_of(op.results[0].type, "l0c"))
                 self.tiles[op.results[0]] = Tile(buffer, rows, columns)
                 self.empty.add(op.results[0])
+            case ExpandOp():
+                self._start_at_bias(op)
+            case ViewOp():
+                self._slice(op)
             case CastOp():
                 self.tiles[op.results[0]] = self.tiles[op.source]
             case EpilogueOp():
@@ -76,21 +83,47 @@ class CubeBody(KernelBody):
                 return False
         return True
 
+    def _start_at_bias(self, op: ExpandOp) -> None:
+        """An accumulator whose first product adds onto a row of the bias table."""
+        rows, columns = op.mixed_sizes
+        buffer = self.allocate(op, buffer_type_of(op.results[0].type, "l0c"))
+        bias = self._row(op, op.source, "bias")
+        self.tiles[op.results[0]] = Tile(buffer, rows, columns, bias=bias)
+        self.empty.add(op.results[0])
+
+    def _slice(self, op: ViewOp) -> None:
+        """A box of a tile that is in L1 already."""
+        whole = self.tiles[op.source]
+        row, column = map(as_expr, op.mixed_offsets)
+        rows, columns = op.mixed_sizes
+        assert rows is not None
+        assert columns is not None
+        self.tiles[op.results[0]] = Tile(
+            whole.buffer,
+            rows,
+            columns,
+            row=whole.row + row,
+            column=whole.column + column,
+        )
+
+    def _row(self, at: Operation, value: SSAValue, space: str) -> SSAValue:
+        """A row that lies in L1, moved to a table of the cube core."""
+        staged = self.tiles[value]
+        shape = (1, bounds_of(value.type)[1])
+        row = self.slotted(at, tile.BufType(shape, element_type(value), space))
+        move = tile.MoveOp.make(staged.buffer, [0, 0], staged.extents, row)
+        Builder.before(at).emit(move)
+        return row
+
     def _epilogue(self, op: EpilogueOp) -> None:
         """What the store does: its scales go from L1 to the fixpipe's buffer."""
         tile_ = self.tiles[op.acc]
-        scale: SSAValue | None = None
-        if op.scale is not None:
-            staged = self.tiles[op.scale]
-            shape = (1, bounds_of(op.scale.type)[1])
-            scale = self.slotted(op, tile.BufType(shape, element_type(op.scale), "fb"))
-            move = tile.MoveOp.make(staged.buffer, [0, 0], staged.extents, scale)
-            Builder.before(op).emit(move)
+        scale = None if op.scale is None else self._row(op, op.scale, "fb")
         drain = Drain(scale, op.relu is not None)
         self.tiles[op.results[0]] = replace(tile_, drain=drain)
 
     def _k_loop(self, op: scf.ForOp) -> None:
-        """The loop over L1 steps, without carried values and with at least one trip."""
+        """A loop over L1 steps, without carried values and with at least one trip."""
         lower, upper = self.bound(op.lb), self.bound(op.ub)
         build = Builder.before(op)
         at_least = maximum(upper, lower + 1)
@@ -111,7 +144,9 @@ class CubeBody(KernelBody):
         made = last.operands[0]
         last.operands = []
         self.products.add(new)
+        self.k_loops.append(new)
         self.block(block)
+        self.k_loops.pop()
         self.tiles[op.results[0]] = self.tiles[made]
         block.erase_arg(argument, safe_erase=False)
         op.add_region(Region(Block()))
@@ -141,11 +176,10 @@ class CubeBody(KernelBody):
         """How far the sum is before `op`: zero only for its first product."""
         if op.acc not in self.empty:
             return Expr.const(1)
-        loop = op.parent_op()
-        if loop not in self.products:
-            return Expr.const(0)
-        assert isinstance(loop, scf.ForOp)
-        return Expr.sym(loop.body.block.args[0]) - self.bound(loop.lb)
+        done = Expr.const(0)
+        for loop in self.k_loops:
+            done = done + Expr.sym(loop.body.block.args[0]) - self.bound(loop.lb)
+        return done
 
     def tile_of(self, op: MmaOp) -> CubeTile:
         """The cube tile that infer-tiles decided for a product."""
@@ -187,7 +221,9 @@ class Piece:
                 left, right, scales[0], scales[1], acc.buffer, extents, accumulate
             )
         else:
-            product = tile.MatmulOp.make(left, right, acc.buffer, extents, accumulate)
+            product = tile.MatmulOp.make(
+                left, right, acc.buffer, extents, accumulate, bias=acc.bias
+            )
         build.emit(product)
 
     def _k0(self) -> int:
@@ -205,17 +241,28 @@ class Piece:
         shape = (side, along) if first else (along, side)
         type_ = tile.BufType(shape, element_type(value), space)
         dest = self.body.slotted(self.at, type_)
-        build = Builder.before(self.at)
-        source = self.body.tiles[value]
         k_is_row = trans if first else not trans
-        row, column = map(as_expr, source.origin)
-        row, column = (
-            (row + self.offset, column) if k_is_row else (row, column + self.offset)
-        )
-        offsets = [build.index_or_int(row), build.index_or_int(column)]
+        zero = Expr.const(0)
+        at = (self.offset, zero) if k_is_row else (zero, self.offset)
         extents: list[Mixed] = [self.depth, other] if k_is_row else [other, self.depth]
-        build.emit(tile.MoveOp.make(source.buffer, offsets, extents, dest, trans=trans))
+        self._move(value, at, extents, dest, trans=trans)
         return dest
+
+    def _move(
+        self,
+        value: SSAValue,
+        at: tuple[Expr, Expr],
+        extents: Sequence[Mixed],
+        dest: SSAValue,
+        **flags: bool,
+    ) -> None:
+        """Move the box of a tile that starts at `at`."""
+        source, build = self.body.tiles[value], Builder.before(self.at)
+        offsets = [
+            build.index_or_int(start + offset)
+            for start, offset in zip((source.row, source.column), at, strict=True)
+        ]
+        build.emit(tile.MoveOp.make(source.buffer, offsets, extents, dest, **flags))
 
     def _scales(self, acc: Tile) -> list[SSAValue]:
         op = self.op
@@ -238,18 +285,15 @@ class Piece:
         type_ = tile.BufType(shape, element_type(value), space)
         dest = self.body.slotted(self.at, type_)
         build = Builder.before(self.at)
-        block = build.index_or_int(self.offset.floordiv(MX_BLOCK))
-        pairs = build.index_or_int(self.offset.floordiv(MX_BLOCK) * 2)
+        block, zero = self.offset.floordiv(MX_BLOCK), Expr.const(0)
         count = as_expr(self.depth).ceildiv(MX_BLOCK)
-        offsets: list[Mixed] = [0, pairs] if grouped else [block, 0]
+        at = (zero, block * 2) if grouped else (block, zero)
         extents: list[Mixed] = (
             [side, build.index_or_int(count * 2)]
             if grouped
             else [build.index_or_int(count), build.index_or_int(as_expr(side) * 2)]
         )
-        source = self.body.tiles[value].buffer
-        move = tile.MoveOp.make(source, offsets, extents, dest, pairs=not grouped)
-        build.emit(move)
+        self._move(value, at, extents, dest, pairs=not grouped)
         return dest
 
 

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from xdsl.dialects import scf
-from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
+from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue
 from xdsl.ir import Use as IRUse
 from xdsl.rewriter import InsertPoint
 
@@ -33,11 +33,11 @@ from pyptoc.dialects.pypto.base import LiteralOp
 from pyptoc.dialects.pypto.composite import MaskCausalOp
 from pyptoc.dialects.pypto.elementwise import CastOp
 from pyptoc.dialects.pypto.matmul import EpilogueOp, MmaOp
-from pyptoc.dialects.pypto.shape import CloneOp, FullOp, TransposeOp, ViewOp
+from pyptoc.dialects.pypto.shape import CloneOp, ExpandOp, FullOp, TransposeOp, ViewOp
 from pyptoc.dialects.subscripts import Mixed
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.kernel_body import Tile, bounds_of, buffer_type_of
-from pyptoc.passes.lower_cube import CubeBody, as_expr
+from pyptoc.passes.lower_cube import CubeBody
 from pyptoc.passes.lower_vector import Form, VectorBody, form_of
 from pyptoc.passes.shapes import ONE
 from pyptoc.passes.typed import element_type
@@ -56,10 +56,17 @@ class MixedBody(VectorBody):
     )
     """The values that a buffer in UB holds, one after the other."""
     _done: set[Operation] = field(default_factory=set[Operation], repr=False)
+    _by_vector: set[SSAValue] = field(default_factory=set[SSAValue], repr=False)
+    """The memories that vector cores store into."""
 
     def __post_init__(self) -> None:
         self.cube = CubePart(self.kernel, self.shapes, _slots=self._slots)
         self.cube.mixed = self
+        self._by_vector = {
+            op.dest
+            for op in self.kernel.walk()
+            if isinstance(op, StoreOp) and not is_accumulated(op.source)
+        }
 
     def block(self, block: Block) -> None:
         for argument in block.args:
@@ -82,6 +89,8 @@ class MixedBody(VectorBody):
                     self.cube.lower(op)
                 if used != {Use.SUM}:
                     self._vector(op)
+            case ExpandOp() if uses_of(op.result) == {Use.SUM}:
+                self.cube.lower(op)
             case CloneOp() if op.source in self.tiles and not self._is_free(
                 op.source, op
             ):
@@ -97,7 +106,7 @@ class MixedBody(VectorBody):
             case StoreOp() if op.source not in self.tiles:
                 self.cube.lower(op)
             case ViewOp():
-                self._part(op)
+                self.cube.lower(op)
             case TransposeOp():
                 assert op.result in self.tiles or op.result in self.cube.tiles
             case scf.IfOp() if op.results:
@@ -149,7 +158,7 @@ class MixedBody(VectorBody):
         """Move an accumulator to UB if a vector op, or a product, reads it."""
         assert isinstance(value, OpResult)
         rest = [use for use in value.uses if Use.SUM not in kinds_of(use)]
-        if all(leaves(use.operation) for use in rest):
+        if all(self._leaves(use.operation) for use in rest):
             return
         source = self.cube.tiles[value]
         build = Builder.after(value.op)
@@ -167,28 +176,23 @@ class MixedBody(VectorBody):
 
     def _drains(self, op: CastOp | EpilogueOp) -> bool:
         """Whether the store of an accumulator does what `op` does."""
-        return op.operands[0] not in self.tiles and leaves(op)
+        return op.operands[0] not in self.tiles and self._leaves(op)
+
+    def _leaves(self, op: Operation) -> bool:
+        """
+        Whether `op` takes an accumulator straight to memory.
+
+        Nothing orders stores of both kinds of cores: the vector cores do them all.
+        """
+        if isinstance(op, CastOp | EpilogueOp):
+            return all(self._leaves(use.operation) for use in op.results[0].uses)
+        return isinstance(op, StoreOp) and op.dest not in self._by_vector
 
     def _to_cube(self, value: SSAValue, build: Builder) -> None:
         """Move a tile in UB to L1 if a product reads it."""
         if value not in self.cube.tiles and Use.PRODUCT in uses_of(value):
             source = self.tiles[value]
             self.cube.tiles[value] = self._moved(value, source, "l1", build)
-
-    def _part(self, op: ViewOp) -> None:
-        """A box of a tile in L1: products say where theirs lies."""
-        source = self.cube.tiles[op.source]
-        build = Builder.before(op)
-        origin = [
-            build.index_or_int(as_expr(start) + as_expr(offset))
-            for start, offset in zip(source.origin, op.mixed_offsets, strict=True)
-        ]
-        sizes = [
-            whole if size is None else size
-            for size, whole in zip(op.mixed_sizes, source.extents, strict=True)
-        ]
-        found = Tile(source.buffer, *sizes, origin=(origin[0], origin[1]))
-        self.cube.tiles[op.results[0]] = found
 
     # -- in place
 
@@ -220,10 +224,9 @@ class MixedBody(VectorBody):
             and bounds_of(value.type) == bounds_of(result.type)
             and element_type(value) == element_type(result)
         )
-        # What a loop reads again in its next trip is made outside of it.
-        block = value.owner if isinstance(value.owner, Block) else value.owner.parent
-        here = block is op.parent
-        return same and here and self._is_vacant(self.tiles[value].buffer, op)
+        if not same or not keeps_place(value, result):
+            return False
+        return self._is_vacant(self.tiles[value].buffer, op)
 
     def _is_vacant(self, buffer: SSAValue, op: Operation) -> bool:
         """Whether nobody but `op` still reads what the buffer holds."""
@@ -313,6 +316,8 @@ def kinds_of(use: IRUse) -> set[Use]:
             return {Use.PRODUCT if use.index else Use.OTHER}
         case TransposeOp() | ViewOp():
             return uses_of(op.results[0])
+        case ExpandOp() if uses_of(op.result) == {Use.SUM}:
+            return {Use.PRODUCT}
         case scf.ForOp() if is_sum(op):
             return {Use.SUM}
         case scf.YieldOp() if is_sum(op.parent_op()):
@@ -330,8 +335,34 @@ def is_sum(op: Operation | None) -> bool:
     return isinstance(made, MmaOp) or (isinstance(made, scf.ForOp) and is_sum(made))
 
 
-def leaves(op: Operation) -> bool:
-    """Whether `op` takes an accumulator straight to memory."""
-    if isinstance(op, CastOp | EpilogueOp):
-        return all(isinstance(use.operation, StoreOp) for use in op.results[0].uses)
-    return isinstance(op, StoreOp)
+def keeps_place(value: SSAValue, result: OpResult) -> bool:
+    """
+    Whether an op may put its result where `value` is, once nobody else reads that.
+
+    What was made outside of a loop is read again in its next trip. The place of what a
+    loop carries is for what it carries next: anything else there would tie together
+    stages of the loop that could overlap.
+    """
+    block = result.op.parent
+    if isinstance(value, OpResult):
+        return value.op.parent is block
+    if value.owner is not block:
+        return False
+    at: SSAValue = result
+    while at.has_one_use():
+        use = next(iter(at.uses))
+        op = use.operation
+        if isinstance(op, scf.YieldOp):
+            return isinstance(value, BlockArgument) and use.index + 1 == value.index
+        if not isinstance(op, IN_PLACE) or op.parent is not block:
+            return False
+        at = op.results[0]
+    return False
+
+
+def is_accumulated(value: SSAValue) -> bool:
+    """Whether `value` is a sum over K, perhaps cast."""
+    owner = value.owner
+    if isinstance(owner, CastOp | EpilogueOp):
+        return is_accumulated(owner.operands[0])
+    return isinstance(owner, MmaOp) or (isinstance(owner, Operation) and is_sum(owner))

@@ -52,6 +52,7 @@ from pyptoc.dialects.pypto.shape import (
     TransposeOp,
 )
 from pyptoc.dialects.subscripts import Mixed
+from pyptoc.dialects.tile_types import buffer_type
 from pyptoc.dialects.tile_vector import VECTOR_FAMILIES, Form, vector_op
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.kernel_body import (
@@ -248,7 +249,7 @@ class VectorBody(KernelBody):
         ]
         for index, (source, dest) in enumerate(copies):
             if source.buffer in carried:  # Its place is taken by another one.
-                buffer = self.allocate(last, source.buffer.type)
+                buffer = self.allocate(last, buffer_type(source.buffer))
                 kept = Tile(buffer, source.rows, source.columns)
                 self._emit(last, "copy", [source.buffer], kept)
                 copies[index] = kept, dest

@@ -9,10 +9,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from xdsl.ir import Operation
+
 from pyptoc.dialects.expr import Expr
+from pyptoc.dialects.pypto.attrs import CubeTileAttr
 from pyptoc.dialects.pypto.matmul import MatmulOp, ScaledMmOp
 from pyptoc.passes.cube_tiles import Contraction
 from pyptoc.passes.shapes import Dims, Shapes
+from pyptoc.passes.tile_settings import nearest_tile
 from pyptoc.passes.typed import element_type
 
 
@@ -48,4 +52,16 @@ def contraction_of(op: MatmulOp | ScaledMmOp, shapes: Shapes) -> Contraction:
         isinstance(op, ScaledMmOp),
         op.a_trans is not None,
         isinstance(op, MatmulOp) and op.scale is not None,
+        isinstance(op, MatmulOp) and op.bias is not None,
     )
+
+
+def may_split(op: Operation, shapes: Shapes) -> bool:
+    """Whether split-k may cut a matmul: the parts need a destination of their own."""
+    if not isinstance(op, MatmulOp | ScaledMmOp):
+        return False
+    tile = nearest_tile(op, CubeTileAttr, lambda tiles: tiles.cube)
+    if tile is None or tile.split_k in (0, 1):
+        return False
+    k = matmul_shape(op, shapes).k
+    return not k.is_const or k.value > min(tile.k[1:])

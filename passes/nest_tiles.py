@@ -15,6 +15,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from xdsl.ir import SSAValue
+
 from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.pypto.matmul import MatmulOp
 from pyptoc.passes import cube_tiles
@@ -54,6 +56,20 @@ def choose(body: NestBody) -> dict[MatmulOp, CubeTile]:
         if not narrow(body, widths):
             name, most = space.upper(), body.machine.space(space).bytes
             raise UnfitError(f"its tiles take {need} B of {name}, which has {most} B")
+
+
+def kept_operands(
+    body: NestBody, tiles: Mapping[MatmulOp, CubeTile], widths: Mapping[Expr, int]
+) -> set[SSAValue]:
+    """The operands that L1 keeps for an inner loop: as many as there is room for."""
+    kept = sorted(
+        body.windows,
+        key=lambda v: body.windows[v].most_rows * body.windows[v].most_columns,
+    )
+    room = body.machine.space("l1").bytes
+    while kept and WorkingSet(body, tiles, widths, kept).peaks()["l1"] > room:
+        kept.pop()
+    return set(kept)
 
 
 def narrow(body: NestBody, widths: Widths) -> bool:
@@ -108,8 +124,8 @@ def fitted(tile: CubeTile, c: Contraction, machine: Machine) -> CubeTile:
 
 
 def _over(tile: CubeTile, c: Contraction, machine: Machine, share: int) -> bool:
+    times = {"l0a": share, "l0b": share, "l0c": 0, "l1": 0}
     return any(
-        need.bytes * share > machine.space(need.space).bytes
+        need.bytes * times.get(need.space, 1) > machine.space(need.space).bytes
         for need in cube_tiles.needs(tile, c)
-        if need.space in ("l0a", "l0b")
     )

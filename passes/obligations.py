@@ -308,10 +308,11 @@ def _matmul(op: MatmulOp | ScaledMmOp) -> Iterator[Obligation]:
     yield pair((op.lhs, at_a), (op.rhs, at_b), (k, b[k_b]))
     batches = (a[:-2], b[:-2])
     yield from _aligned((op.lhs, op.rhs), batches)
-    if isinstance(op, MatmulOp) and op.scale is not None:
-        (size,) = sizes_of(op.scale)
-        if not _is_one(size):
-            yield _same(op.scale, 0, size, n)
+    if isinstance(op, MatmulOp):
+        for value in (op.bias, op.scale):
+            (size,) = (n,) if value is None else sizes_of(value)
+            if value is not None and not _is_one(size):
+                yield _same(value, 0, size, n)
     if isinstance(op, ScaledMmOp):
         yield from _scales(op.scale_lhs, bool(op.scales_a_trans), m, k)
         yield from _scales(op.scale_rhs, not op.scales_b_trans, n, k)

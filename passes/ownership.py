@@ -239,12 +239,17 @@ def size_text(value: SSAValue) -> str:
     shape = type_.get_shape()
     if min(shape, default=0) < 0:
         return str(type_)
-    size = float(prod(shape) * element_bits(type_.element_type) / 8)
+    return byte_text(prod(shape) * element_bits(type_.element_type) / 8)
+
+
+def byte_text(size: float) -> str:
+    """`4.19 MB`"""
+    unit = "B"
     for unit in ("B", "KB", "MB", "GB"):
         if size < 1000 or unit == "GB":
             break
         size /= 1000
-    return f"{size:.3g} {unit}"
+    return f"{float(size):.3g} {unit}"
 
 
 def readers_first(value: SSAValue, user: Operation) -> None:

@@ -66,7 +66,7 @@ def column_tiles(store: AssembleOp, shapes: Shapes) -> int:
 def widen(function: func.FuncOp) -> None:
     """Give each tensor of parts a column for each column tile."""
     for store in list(partial_stores(function)):
-        count = column_tiles(store, Shapes())
+        count = column_tiles(store, Shapes()) if TILE in store.attributes else 1
         if count > 1:
             _widen(store, count)
 

@@ -35,23 +35,21 @@ from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Block, Operation, OpResult, SSAValue, Use
 
 from pyptoc.dialects.context import PyptocContext
-from pyptoc.dialects.pypto.attrs import CubeTileAttr
-from pyptoc.dialects.pypto.matmul import MatmulOp, ScaledMmOp
 from pyptoc.dialects.pypto.scalars import AssertOp
 from pyptoc.dialects.pypto.shape import AssembleOp
 from pyptoc.passes.base import PyptocPass
 from pyptoc.passes.cleanup import erase_dead
+from pyptoc.passes.form_tasks import outermost_parallel
 from pyptoc.passes.fuse import Fusion
-from pyptoc.passes.groups import Group, blocks_of, domain_of, has_scan
+from pyptoc.passes.groups import CUT, GROUP, UNIT, Group, blocks_of, domain_of, has_scan
 from pyptoc.passes.index_shapes import SCATTERS, Scatter
-from pyptoc.passes.mark_nests import is_whole, mark_nests
-from pyptoc.passes.matmul_shape import matmul_shape
+from pyptoc.passes.mark_nests import is_whole, mark_groups, mark_nests
+from pyptoc.passes.matmul_shape import may_split
 from pyptoc.passes.ownership import Ownership, root_of
 from pyptoc.passes.reinterpret import split_views
 from pyptoc.passes.scale_pairs import join_pairs
 from pyptoc.passes.shapes import Dims, Shapes
 from pyptoc.passes.structured import LEAVES, tensor_operands, unit_of
-from pyptoc.passes.tile_settings import nearest_tile
 from pyptoc.passes.windows import window_of
 
 SCAN_COLUMNS = 1024
@@ -84,23 +82,39 @@ class PartitionPass(PyptocPass):
                 mark_nests(ctx, function)
             shapes = Shapes()
             fusion = Fusion(ctx, function, shapes, self.fuse, self.cut)
-            group_ops(function, fusion, partial(form, shapes, fusion.parts))
+            form_block = partial(form, shapes, fusion.parts)
+            if self.nests and any(outermost_parallel(function)):
+                mark(function, fusion, form_block, trial=True)
+                mark_groups(ctx, function)
+                unmark(function)
+            fusion.rewrite(form_block)
+            mark(function, fusion, form_block)
 
 
-def group_ops(
-    function: func.FuncOp, fusion: Fusion, form_block: Callable[[Block], Grouping]
+def mark(
+    function: func.FuncOp,
+    fusion: Fusion,
+    form_block: Callable[[Block], Grouping],
+    *,
+    trial: bool = False,
 ) -> None:
-    """Mark the groups of a function, rewritten for fusion first."""
-    fusion.rewrite(form_block)
+    """Write its groups onto the ops of a function."""
     number = 0
     for block in blocks_of(function):
         if is_whole(block):
             continue
         grouping = form_block(block)
-        fusion.mix(grouping)
+        fusion.mix(grouping, trial=trial)
         for group in grouping.finish():
             group.number, number = number, number + 1
             group.mark()
+
+
+def unmark(function: func.FuncOp) -> None:
+    """Remove what a trial has written."""
+    for op in function.walk():
+        for key in (GROUP, UNIT, CUT):
+            op.attributes.pop(key, None)
 
 
 def form(shapes: Shapes, parts: Mapping[Operation, int], block: Block) -> Grouping:
@@ -341,17 +355,6 @@ def written_by(op: Operation) -> list[SSAValue]:
         elif isinstance(inner, scf.ForOp):
             found += inner.iter_args
     return found
-
-
-def may_split(op: Operation, shapes: Shapes) -> bool:
-    """Whether split-k may cut a matmul: the parts need a destination of their own."""
-    if not isinstance(op, MatmulOp | ScaledMmOp):
-        return False
-    tile = nearest_tile(op, CubeTileAttr, lambda tiles: tiles.cube)
-    if tile is None or tile.split_k in (0, 1):
-        return False
-    k = matmul_shape(op, shapes).k
-    return not k.is_const or k.value > min(tile.k[1:])
 
 
 def reorder(block: Block, order: Sequence[Operation]) -> None:

@@ -15,8 +15,12 @@ much, buffers that one and the same pipe works on (it is in order anyway); then 
 liveness allows. If even that does not fit, slots are given up one at a time, the
 largest buffer first, with a remark: correct, but transfers no longer overlap with work
 on that buffer. What then still does not fit is an error (PTO211) that lists what is
-live at once and says which tile to shrink. Addresses that are already there are
-planned anew.
+live at once and says which tile to shrink.
+
+The slots of a channel of a mixed kernel lie with the core that takes from it, beside
+its other buffers, all the time. Addresses that are already there are planned anew, but
+for a kernel that has flags: what they order must stay as it is. It keeps its addresses;
+if it has none, only what one pipe works on shares, and all slots stay.
 """
 
 from __future__ import annotations
@@ -30,10 +34,11 @@ from xdsl.dialects.builtin import ModuleOp
 from pyptoc.dialects.context import PyptocContext
 from pyptoc.dialects.diagnostics import Note, error
 from pyptoc.dialects.npu import KernelOp, kernels_of
-from pyptoc.dialects.tile import AllocOp, Instruction
+from pyptoc.dialects.tile import Instruction
+from pyptoc.dialects.tile_alloc import Allocation
 from pyptoc.passes.base import PyptocPass
+from pyptoc.passes.hazards import is_synchronised
 from pyptoc.passes.liveness import Lifetime, lifetimes
-from pyptoc.passes.mixed import refuse_mixed
 from pyptoc.passes.packing import Packing, pack
 from pyptoc.passes.slots import can_lower_slots, lower_slots
 from pyptoc.runtime.machine import Machine, Space
@@ -51,30 +56,37 @@ class PlanMemoryPass(PyptocPass):
 
     def run(self, ctx: PyptocContext, module: ModuleOp) -> None:
         for kernel in kernels_of(module).values():
-            refuse_mixed(kernel, "addresses")
+            found = lifetimes(kernel)
+            flagged = is_synchronised(kernel)
+            if flagged and all(life.alloc.address is not None for life in found):
+                continue
             by_space: dict[str, list[Lifetime]] = {}
-            for life in lifetimes(kernel):
+            for life in found:
                 by_space.setdefault(life.alloc.type.space.value, []).append(life)
             for space, lives in by_space.items():
-                _plan_space(ctx, kernel, ctx.machine.space(space), lives)
+                _plan_space(ctx, kernel, ctx.machine.space(space), lives, flagged)
 
 
 def _plan_space(
-    ctx: PyptocContext, kernel: KernelOp, space: Space, lives: list[Lifetime]
+    ctx: PyptocContext,
+    kernel: KernelOp,
+    space: Space,
+    lives: list[Lifetime],
+    flagged: bool,
 ) -> None:
-    packing = _place(space, lives)
+    packing = _place(space, lives, flagged)
     while packing is None:
-        life = _slots_to_lower(lives)
+        life = None if flagged else _slots_to_lower(lives)
         if life is None:
             _over_capacity(ctx.machine, kernel, space, lives)
         slots = life.alloc.slot_count - 1
-        lower_slots(life.alloc, life.slot_ops, slots)
+        lower_slots(life, slots)
         ctx.remark(
             life.alloc,
             f"{_name(life)} in @{kernel.sym_name.data} keeps {slots} of {slots + 1} "
             f"slots, so that {space.name} fits",
         )
-        packing = _place(space, lives)
+        packing = _place(space, lives, flagged)
     for life, address in zip(lives, packing.addresses, strict=True):
         life.alloc.set_address(address)
 
@@ -87,7 +99,7 @@ def _slots_to_lower(lives: list[Lifetime]) -> Lifetime | None:
     return max(able, key=lambda life: size[life], default=None)
 
 
-def _place(space: Space, lives: list[Lifetime]) -> Packing | None:
+def _place(space: Space, lives: list[Lifetime], flagged: bool) -> Packing | None:
     """Addresses below the capacity, sharing no more than that takes."""
     sizes = [_rounded(life.alloc.total_bytes, space.align) for life in lives]
     if sum(sizes) <= space.bytes:
@@ -98,7 +110,10 @@ def _place(space: Space, lives: list[Lifetime]) -> Packing | None:
     if alive > space.bytes:
         return None
     together = _overlapping(lives)
-    for conflicts in (_also_across_pipes(lives, together), together):
+    sharing = [_also_across_pipes(lives, together)]
+    if not flagged:
+        sharing.append(together)
+    for conflicts in sharing:
         packing = pack(sizes, conflicts, space.bytes, alive)
         if packing.height <= space.bytes:
             return packing
@@ -208,7 +223,7 @@ def _describe(life: Lifetime) -> Note:
     return Note(f"{what}, {alloc.total_bytes} bytes", where)
 
 
-def _smaller_tile(alloc: AllocOp, needed: int, space: Space) -> str:
+def _smaller_tile(alloc: Allocation, needed: int, space: Space) -> str:
     """Which side of which tile to halve how often, so that it should fit."""
     kind = alloc.type
     least_rows = 16 if space.name in _FRACTAL_SPACES else 1

@@ -38,7 +38,7 @@ class Ranges:
 
     def __init__(self, shapes: Shapes, facts: Facts | None = None) -> None:
         self.shapes = shapes
-        self.facts = facts or Facts()
+        self.facts = Facts() if facts is None else facts
 
     def fork(self) -> Ranges:
         """A copy to which more can be added."""

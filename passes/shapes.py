@@ -33,7 +33,7 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAVal
 
 from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.expr_core import Call
-from pyptoc.dialects.npu import AllocOp, LoadOp, TasksOp
+from pyptoc.dialects.npu import AllocOp, LoadOp, PlaceOp, TasksOp
 from pyptoc.dialects.npu import ReinterpretOp as MemoryReinterpretOp
 from pyptoc.dialects.npu import ReshapeOp as MemoryReshapeOp
 from pyptoc.dialects.pypto.composite import SoftmaxOp
@@ -236,7 +236,7 @@ def broadcast(shapes: list[Dims]) -> Dims:
 
 def named_dimension(function: func.FuncOp, value: SSAValue, axis: int) -> DimKey:
     """The root of an argument's dynamic dimension: equal names are one root."""
-    names = _argument_dimension_names(function)
+    names = argument_dimension_names(function)
     block: Block = function.body.block
     position = block.args.index(value)
     name = names.get((position, axis))
@@ -246,7 +246,8 @@ def named_dimension(function: func.FuncOp, value: SSAValue, axis: int) -> DimKey
     return DimKey(block.args[first[0]], first[1])
 
 
-def _argument_dimension_names(function: func.FuncOp) -> dict[tuple[int, int], str]:
+def argument_dimension_names(function: func.FuncOp) -> dict[tuple[int, int], str]:
+    """By argument and dimension: the names that `pypto.dims` gives."""
     names: dict[tuple[int, int], str] = {}
     if function.arg_attrs is None:
         return names
@@ -298,7 +299,7 @@ def _reinterpreted(shapes: Shapes, op: ReinterpretOp | MemoryReinterpretOp) -> D
     return (*lead, in_elements(last, op.source, target))
 
 
-def _sized(shapes: Shapes, op: EmptyOp | FullOp | ArangeOp | AllocOp) -> Dims:
+def _sized(shapes: Shapes, op: EmptyOp | FullOp | ArangeOp | AllocOp | PlaceOp) -> Dims:
     return tuple(shapes.mixed(size) for size in op.mixed_sizes)
 
 
@@ -357,6 +358,7 @@ _RULES: dict[type[Operation], Callable[[Shapes, Operation], Dims]] = {
     FullOp: _sized,
     ArangeOp: _sized,
     AllocOp: _sized,
+    PlaceOp: _sized,
     ReinterpretOp: _reinterpreted,
     MemoryReinterpretOp: _reinterpreted,
     ReshapeOp: _reshaped,

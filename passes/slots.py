@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 
 from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Block, SSAValue
 
-from pyptoc.dialects.assembly import INDEX
+from pyptoc.dialects.assembly import INDEX, int_attr
 from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.npu_attrs import ExprAttr
 from pyptoc.dialects.pypto.scalars import IndexOp
-from pyptoc.dialects.tile import AllocOp, Instruction, SlotOp
+from pyptoc.dialects.tile import AllocOp, Instruction
 from pyptoc.passes.liveness import Lifetime
+
+SPARE = "npu.spare"
+"""The attribute of a channel of which one slot is enough: more are for speed."""
 
 
 def constant_of(value: SSAValue) -> int | None:
@@ -48,10 +51,13 @@ def can_lower_slots(life: Lifetime) -> bool:
 
     It does if a trip uses one slot and fills it before it reads it. Where a trip uses
     two (one filled ahead for the next trip), or reads what an earlier one left, every
-    slot holds something of its own.
+    slot holds something of its own. How many slots a channel needs, so that no core
+    waits for ever, is for its author to say; `split-mixed` says that one is enough.
     """
     if life.alloc.slot_count < 2 or life.first_user is None:
         return False
+    if not isinstance(life.alloc, AllocOp):
+        return SPARE in life.alloc.attributes
     slots = {slot_identity(op.slot) for op in life.slot_ops}
     if len(slots) != 1 or isinstance(next(iter(slots)), int):
         return False
@@ -62,10 +68,14 @@ def can_lower_slots(life: Lifetime) -> bool:
     return not any(value in ours for value in first.reads())
 
 
-def lower_slots(alloc: AllocOp, slot_ops: Sequence[SlotOp], slots: int) -> None:
+def lower_slots(life: Lifetime, slots: int) -> None:
     """Leave `slots` slots; each index is taken modulo that, or goes if it is one."""
+    alloc = life.alloc
+    if not isinstance(alloc, AllocOp):
+        alloc.properties["slots"] = int_attr(slots)
+        return
     alloc.set_slots(slots)
-    for op in slot_ops:
+    for op in life.slot_ops:
         if slots == 1:
             op.results[0].replace_all_uses_with(alloc.results[0])
             op.detach()

@@ -31,7 +31,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, NoReturn
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, UnitAttr
 from xdsl.ir import SSAValue
 
 from pyptoc.dialects.context import PyptocContext
@@ -55,6 +55,7 @@ from pyptoc.passes.halves import share_tiles
 from pyptoc.passes.section_needs import Needs, common_scalars
 from pyptoc.passes.sections import SectionWriter
 from pyptoc.passes.share import Halves
+from pyptoc.passes.slots import SPARE
 from pyptoc.passes.vector_section import VectorSectionWriter
 
 SLOTS = 2
@@ -108,6 +109,7 @@ def split(ctx: PyptocContext, kernel: KernelOp, aliases: Mapping[int, int]) -> N
     for move, crossing in crossings.items():
         channel = ChannelOp.make(_channel_type(crossing, halves), SLOTS)
         channel.location = move.location
+        channel.attributes[SPARE] = UnitAttr()
         channel.channel.name_hint = move.dest.name_hint
         channels[move] = channel.channel
         block.add_op(channel)

@@ -46,7 +46,9 @@ class MixedTiler(VectorTiler):
         tile = self.products[0].attributes[TILE]
         assert isinstance(tile, CubeTileAttr)
         self.accumulations = {
-            op: Accumulation(op, CubeTile.of(tile), self.shapes, self.build, self.roots)
+            op: Accumulation(
+                op, CubeTile.of(tile), self.shapes, self.build, self.roots, on_chip=True
+            )
             for op in self.products
         }
         frame = super().run()
@@ -59,7 +61,8 @@ class MixedTiler(VectorTiler):
             accumulation.open()
         bases = results_of(self.products)
         for read in reads_of(bases, self.group, self.shapes):
+            product = self.accumulations[read.product]
             places = read.places(scope.extents(read.values[0]))
-            tile = self.accumulations[read.product].run(scope.body, places)
+            tile = product.run(scope.body, [*places, product.depth])
             for value in read.values:
                 scope.tiles[value] = tile

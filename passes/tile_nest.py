@@ -1,7 +1,7 @@
 """
 A nest whose body is one task (`whole_nests.py`) becomes one `npu.tasks`.
 
-    scf.for %i = 0 to %M step 128 iter_args(%o = %o0) {    {npu.grid, npu.whole = "mixed"}
+    scf.for %i = 0 to %M step 128 iter_args(%o = %o0) {            {npu.whole = "mixed"}
       %x = pypto.view %q[%i +: %m, :]
       %acc = scf.for %j .. iter_args(%a = %a0) {
         %s = pypto.matmul %x, %k ; %p = pypto.exp %s ; ..
@@ -26,7 +26,7 @@ after the other.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -40,12 +40,19 @@ from pyptoc.dialects.pypto.elementwise import BINARY_OPS, CastOp
 from pyptoc.dialects.pypto.matmul import EpilogueOp, MatmulOp, MmaOp
 from pyptoc.dialects.pypto.reduce import CumsumOp
 from pyptoc.dialects.pypto.scalars import IndexOp
-from pyptoc.dialects.pypto.shape import AssembleOp, FullOp, TransposeOp, ViewOp
+from pyptoc.dialects.pypto.shape import (
+    AssembleOp,
+    ExpandOp,
+    FullOp,
+    TransposeOp,
+    ViewOp,
+)
 from pyptoc.dialects.pypto.structure import SUM
+from pyptoc.dialects.pypto.unary import ReluOp
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.cube_tiles import CubeTile
 from pyptoc.passes.groups import Domain
-from pyptoc.passes.nest_tiles import widths_of
+from pyptoc.passes.nest_tiles import kept_operands, widths_of
 from pyptoc.passes.nests import Nest
 from pyptoc.passes.repeat import last_axis
 from pyptoc.passes.shapes import Shapes
@@ -65,7 +72,7 @@ from pyptoc.passes.tile_cube import TRANSPOSES, has_epilogue
 from pyptoc.passes.tile_settings import TILE, WHOLE
 from pyptoc.passes.tile_vector import Scope
 from pyptoc.passes.typed import constant, element_type
-from pyptoc.passes.whole_nests import NestBody, is_drained
+from pyptoc.passes.whole_nests import NestBody
 from pyptoc.runtime.machine import Machine
 
 
@@ -93,6 +100,8 @@ class NestTiler:
         }
         self.body.products = self.products
         self.widths = widths_of(self.body)
+        self.kept = kept_operands(self.body, self.products, self.widths)
+        self.kept_tiles: dict[SSAValue, SSAValue] = {}
 
     def run(self) -> TasksFrame:
         """Emit the tasks and replace the results of the nest."""
@@ -120,7 +129,7 @@ class NestTiler:
     def _outer_tiles(self) -> None:
         """Whole outer tensors that vector ops read are loaded first."""
         outer = self.nest.loops[0]
-        for value in self.body.sizes:
+        for value in dict.fromkeys((*self.body.sizes, *self.kept)):
             if not defined_in(value, outer):
                 self._window(value, self.frame.body)
 
@@ -153,7 +162,7 @@ class NestTiler:
     def _block(self, block: Block, body: BodyBuilder) -> None:
         for op in block.ops:
             match op:
-                case ViewOp() | TransposeOp() if op.results[0] in self.body.sizes:
+                case ViewOp() | TransposeOp():
                     self._window(op.results[0], body)
                 case AssembleOp():
                     self._assemble(op, body)
@@ -169,6 +178,14 @@ class NestTiler:
                     pass
 
     def _window(self, value: SSAValue, body: BodyBuilder) -> None:
+        if value in self.kept:
+            rows, columns, most_rows, most_columns = self.body.windows[value]
+            *_, rows, columns = (Expr.const(1), *self.shapes.dims(value))
+            box = [Extent(ZERO, rows, most_rows), Extent(ZERO, columns, most_columns)]
+            rank = len(self.shapes.dims(value))
+            self.kept_tiles[value] = body.tile(value, [ONE] * (rank - 2) + box)
+        if value not in self.body.sizes:
+            return
         if isinstance(value.owner, LEAVES):
             self._compute(value.owner, body)
             return
@@ -178,7 +195,7 @@ class NestTiler:
         ]
 
     def _assemble(self, op: AssembleOp, body: BodyBuilder) -> None:
-        if isinstance(op.source.owner, MatmulOp) and is_drained(op.source.owner):
+        if op.source.owner in self.body.drained:
             return  # its product stores each piece
         for columns, tile in zip(
             self.pieces(op.source), self.tiles[op.source], strict=True
@@ -311,7 +328,9 @@ class NestTiler:
             return value
         expr = comparison.value_expr
         assert isinstance(expr, Compare)
-        known = {operand: self.shapes.expr(operand) for operand in comparison.operands}
+        known: dict[Hashable, Expr | int] = {
+            operand: self.shapes.expr(operand) for operand in comparison.operands
+        }
         expr = expr.subs(known)
         return body.build.compare(
             Compare(expr.op, *map(self.roots.concrete, (expr.lhs, expr.rhs)))
@@ -394,7 +413,11 @@ class Product:
     def run(self) -> None:
         """Emit the product; store it, or leave it as the tile of its value."""
         result = self.op.result
-        stores = [u.operation for u in result.uses] if is_drained(self.op) else []
+        stores = (
+            [u.operation for u in result.uses]
+            if self.op in self.nest.body.drained
+            else []
+        )
         tiles: list[SSAValue] = []
         for columns in self.nest.pieces(result):
             tile = self._finish(self._sum(columns), columns)
@@ -410,8 +433,12 @@ class Product:
         rows = nest.rows(op.result)
         type_ = bounded_type([rows, columns], accumulator)
         sizes = [body.index(rows.size), body.index(columns.size)]
-        zero = constant(0, accumulator)
-        total: SSAValue = body.build.value(FullOp.make(zero, sizes, result_type=type_))
+        if op.bias is None:
+            start = FullOp.make(constant(0, accumulator), sizes, result_type=type_)
+        else:
+            row = body.tile(op.bias, [columns])
+            start = ExpandOp.make(row, sizes, result_type=type_)
+        total: SSAValue = body.build.value(start)
         for part in self._depth():
             total = self._part(total, rows, columns, part)
         return total
@@ -464,6 +491,8 @@ class Product:
         nest = self.nest
         deep = Extent(part.lo + within.lo, within.size, within.bound)
         box = [deep, side] if k_is_row else [side, deep]
+        if value in nest.kept:
+            return self._cut(body, nest.kept_tiles[value], box)
         if not nest.body.is_tile(value):
             rank = len(nest.shapes.dims(value))
             return body.tile(value, [ONE] * (rank - 2) + box)
@@ -474,16 +503,23 @@ class Product:
             index = next(i for i, one in enumerate(pieces) if one.lo == along.lo)
             inside = Extent(ZERO if k_is_row else within.lo, box[1].size, box[1].bound)
             box[1] = inside
-        tile = nest.tiles[value][index]
+        return self._cut(body, nest.tiles[value][index], box)
+
+    def _cut(
+        self, body: BodyBuilder, tile: SSAValue, box: Sequence[Extent]
+    ) -> SSAValue:
+        """A box of a tile."""
         subscripts = [(body.index(e.lo), body.index(e.size)) for e in box]
-        type_ = bounded_type(box, element_type(value))
+        type_ = bounded_type(box, element_type(tile))
         return body.build.value(ViewOp.make(tile, subscripts, result_type=type_))
 
     def _finish(self, total: SSAValue, columns: Extent) -> SSAValue:
         """The epilogue, or the cast to the type of the result."""
         op, build = self.op, self.body.build
         wanted = element_type(op.result)
-        if has_epilogue(op):
+        if op.relu is not None and op not in self.nest.body.drained:
+            total = build.value(ReluOp.make(total))
+        elif has_epilogue(op):
             scale = [] if op.scale is None else [self.body.tile(op.scale, [columns])]
             relu = op.relu is not None
             return build.value(EpilogueOp.make(total, *scale, target=wanted, relu=relu))

@@ -32,7 +32,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import (
@@ -316,11 +316,28 @@ class TaskBody:
             top.tile_of(op.operands[0])
 
 
+class Surroundings(Protocol):
+    """What a piece of a body must know of the task."""
+
+    @property
+    def shapes(self) -> Shapes: ...
+    @property
+    def domain(self) -> Domain: ...
+    @property
+    def leading(self) -> Sequence[Extent]: ...
+    @property
+    def rows(self) -> Extent: ...
+    @property
+    def outputs(self) -> Sequence[SSAValue]: ...
+    @property
+    def frame(self) -> TasksFrame: ...
+
+
 @dataclass
 class Scope:
     """One straight-line piece of a body: a column tile and the tiles made so far."""
 
-    task: TaskBody
+    task: Surroundings
     body: BodyBuilder
     columns: Extent
     tiles: Tiles

@@ -51,8 +51,8 @@ class VectorSectionWriter(SectionWriter):
 
     halves: Halves
     half: BlockArgument
-    _parts: dict[tuple[Mixed, Share], Mixed] = field(
-        default_factory=dict[tuple[Mixed, Share], Mixed], repr=False
+    _parts: dict[tuple[Mixed, int], Mixed] = field(
+        default_factory=dict[tuple[Mixed, int], Mixed], repr=False
     )
     _alone: set[Operation] = field(default_factory=set[Operation], repr=False)
 
@@ -96,14 +96,14 @@ class VectorSectionWriter(SectionWriter):
         """How much of `size` elements along a shared dimension this core has."""
         if size == share.whole == HALVES * share.half:
             return share.half
-        if (size, share) not in self._parts:
+        if (size, share.whole) not in self._parts:
             rest = maximum(_expr(size) - share.half * Expr.sym(self.half), 0)
             mine = minimum(rest, share.half)
             built = self._where_known(size).index_or_int(mine)
             if isinstance(built, SSAValue):
                 built.name_hint = "mine"
-            self._parts[size, share] = built
-        return self._parts[size, share]
+            self._parts[size, share.whole] = built
+        return self._parts[size, share.whole]
 
     def _box(self, sizes: Sequence[Mixed], share: Share | None) -> list[Mixed]:
         """The extents of this core, of those [rows, columns, ..] of the whole."""
@@ -131,7 +131,10 @@ class VectorSectionWriter(SectionWriter):
 
     def _begin(self, size: Mixed, share: Share) -> Expr:
         """Where this core's part starts, of `size` elements: not behind the last."""
-        return minimum(share.half * Expr.sym(self.half), _expr(size))
+        begin = share.half * Expr.sym(self.half)
+        if isinstance(size, int) and size >= share.half:
+            return begin
+        return minimum(begin, _expr(size))
 
     # -- operations
 

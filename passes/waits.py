@@ -5,49 +5,82 @@ What a task waits for: the tasks before it that touch the same bytes, one writin
     %t1 = npu.tasks (%i, %j) ... read %y[64 * %i, 256 * %j] [64, 256]
     ->  %t1 waits after(%t0[4 * %i : 4 * %i + 4, %j])
 
-Where the producer cuts a dimension evenly by a grid index, the consumer's box selects a
-range of that index. Where data decides, or the producer is a loop's worth of tasks, the
-wait is `%e overlaps`: the launch compares the declared boxes. Loops carry events: in a
-sequential loop a trip may depend on the trips before, in a parallel one it does not.
+`overlap.py` finds the ranges. Where data decides, or the producer is a loop's worth of
+tasks, the wait is `%e overlaps`: the launch compares the declared boxes. A launch that
+touches all of a buffer hides what touched it before: its own waits order that.
+
+Loops carry the events of what outlives a trip. In a sequential loop a trip waits for
+trips before it, unless each trip keeps to a stretch of its own. Trips of a parallel
+loop wait for each other only where they take turns in a workspace (`npu.place`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
-
 from xdsl.dialects import func, scf
 from xdsl.ir import Block, Operation, Region, SSAValue
 
-from pyptoc.dialects.expr import Expr
-from pyptoc.dialects.interval import Interval
-from pyptoc.dialects.npu import JoinOp, NoEventsOp, PrintOp, ReadOp, TasksOp
-from pyptoc.dialects.npu_attrs import ALL, EVENTS, OVERLAPS, Selector
+from pyptoc.dialects.expr import Expr, Facts
+from pyptoc.dialects.npu import (
+    JoinOp,
+    NoEventsOp,
+    PlaceOp,
+    PrintOp,
+    ReadOp,
+    ReinterpretOp,
+    ReshapeOp,
+    TasksOp,
+)
+from pyptoc.dialects.npu_attrs import ALL, EVENTS, OVERLAPS, AccessMode, Selector
+from pyptoc.dialects.pypto.scalars import AssertOp
 from pyptoc.passes.accesses import BoxAccess, accesses_of
 from pyptoc.passes.buffer_roots import BufferRoots
 from pyptoc.passes.builder import Builder
-from pyptoc.passes.shapes import Shapes, static_bound
+from pyptoc.passes.overlap import Selection, are_apart, grid_facts
+from pyptoc.passes.ranges import Ranges
+from pyptoc.passes.reach import (
+    Reach,
+    certainly_apart,
+    covers,
+    in_conflict,
+    keeps_to_its_trip,
+    over_trips,
+    shared_coordinates,
+)
+from pyptoc.passes.selectors import Wait, merged
+from pyptoc.passes.shapes import Dims, Shapes
+from pyptoc.passes.structured import defined_in
 from pyptoc.passes.task_builder import Roots
 from pyptoc.passes.task_form import declare, replace_op
-
-ControlFlow = TypeVar("ControlFlow", scf.ForOp, scf.IfOp)
-
-Wait = tuple[SSAValue, Selector]
 
 
 @dataclass(frozen=True)
 class Pending:
-    """Tasks that were launched: their events and what they touch of one root."""
+    """Tasks that were launched: their events, and what they touch of one root."""
 
     events: SSAValue
-    tasks: TasksOp | None
+    reaches: tuple[Reach, ...]
+    """Of one task; of a loop's worth, of all of them together."""
+    tasks: TasksOp | None = None
     """The one op behind the events; None for a loop's worth."""
-    writes: bool
+    trips: scf.ForOp | None = None
+    """The loop around, if these are the tasks of the trips before."""
 
 
 State = dict[SSAValue, list[Pending]]
 """Root to the tasks that have touched it so far."""
+
+Touched = dict[SSAValue, tuple[Reach, ...]]
+"""Root to what tasks touch of it."""
+
+
+@dataclass(frozen=True)
+class Launched:
+    """What a block launched: the events, and what these tasks touch."""
+
+    events: SSAValue
+    touched: Touched
 
 
 @dataclass
@@ -58,20 +91,53 @@ class WaitDeriver:
     shapes: Shapes
     dims: Roots
     roots: BufferRoots = field(init=False)
-    accesses: dict[TasksOp, list[BoxAccess]] = field(
+    facts: Facts = field(default_factory=Facts)
+    boxes: dict[TasksOp, list[BoxAccess]] = field(
         default_factory=dict[TasksOp, list[BoxAccess]]
     )
-
-    def __post_init__(self) -> None:
-        self.roots = BufferRoots(self.function)
+    touched: dict[TasksOp, Touched] = field(default_factory=dict[TasksOp, Touched])
+    grids: dict[SSAValue, Dims] = field(default_factory=dict[SSAValue, Dims])
+    """By events: the sizes of the grid."""
+    _covers: dict[tuple[SSAValue, Reach], bool] = field(
+        default_factory=dict[tuple[SSAValue, Reach], bool]
+    )
 
     def run(self) -> None:
         """Thread events through the whole function."""
-        self._block(self.function.body.block, {})
+        block = self.function.body.block
+        carry_events(block)
+        self.roots = BufferRoots(self.function)
+        self._survey(block)
+        self._block(block, {})
 
-    def _block(self, block: Block, state: State) -> list[SSAValue]:
-        """Process a block; the events of everything it launches."""
-        launched: list[SSAValue] = []
+    def _survey(self, block: Block) -> None:
+        """Note what each task touches, and where indices and counters lie."""
+        for op in block.ops:
+            if isinstance(op, TasksOp):
+                grid = tuple(map(self.shapes.mixed, op.grid))
+                grid_facts(self.facts, op, grid)
+                self.grids[op.events] = grid
+                self.boxes[op] = accesses_of(op, self.shapes)
+                self.touched[op] = self._by_root(map(Reach.of, self.boxes[op]))
+                continue
+            if isinstance(op, AssertOp) and block is self.function.body.block:
+                Ranges(self.shapes, self.facts).pass_assert(op)
+            if isinstance(op, scf.ForOp):
+                lower, upper = self.shapes.expr(op.lb), self.shapes.expr(op.ub)
+                self.facts.assume_range(op.body.block.args[0], lower, upper - 1)
+            for region in op.regions:
+                for inner in region.blocks:
+                    self._survey(inner)
+
+    def _by_root(self, reaches: Iterator[Reach]) -> Touched:
+        found: dict[SSAValue, dict[Reach, None]] = {}
+        for reach in reaches:
+            found.setdefault(self.roots.root(reach.buffer), {})[reach] = None
+        return {root: tuple(known) for root, known in found.items()}
+
+    def _block(self, block: Block, state: State) -> list[Launched]:
+        """Process a block; what it launches."""
+        launched: list[Launched] = []
         for op in list(block.ops):
             match op:
                 case TasksOp():
@@ -88,187 +154,196 @@ class WaitDeriver:
 
     # -- one launch
 
-    def _tasks(self, op: TasksOp, state: State) -> SSAValue:
+    def _tasks(self, op: TasksOp, state: State) -> Launched:
         """Declare what `op` touches and waits for; its events."""
         waits: dict[Wait, None] = {}
-        mine = accesses_of(op, self.shapes)
-        for access in mine:
-            root = self.roots.root(access.buffer)
-            for pending in state.get(root, ()):
-                if pending.writes or access.writes:
-                    for selector in self._selectors(op, access, pending, root):
-                        waits[pending.events, selector] = None
-        declared = declare(op, mine, simplified(waits), self.dims)
-        self.accesses[declared] = mine
-        for root in dict.fromkeys(self.roots.root(access.buffer) for access in mine):
-            touched = [a for a in mine if self.roots.root(a.buffer) is root]
-            writes = any(access.writes for access in touched)
-            pending = Pending(declared.events, declared, writes)
+        touched = self.touched[op]
+        for root, reaches in touched.items():
+            for reach in reaches:
+                for wait in self._waits(reach, state.get(root, ())):
+                    waits[wait] = None
+        order = {p.events: n for known in state.values() for n, p in enumerate(known)}
+        found = sorted(waits, key=lambda wait: order[wait[0]])
+        declared = declare(op, self.boxes[op], merged(found, self.grids), self.dims)
+        self.touched[declared] = touched
+        self.grids[declared.events] = self.grids[op.events]
+        for root, reaches in touched.items():
+            pending = Pending(declared.events, reaches, declared)
             state.setdefault(root, []).append(pending)
-        return declared.events
+        return Launched(declared.events, touched)
 
-    def _selectors(
-        self, op: TasksOp, access: BoxAccess, pending: Pending, root: SSAValue
-    ) -> Iterable[Selector]:
-        """The tasks of `pending` whose boxes meet `access` of `op`."""
+    def _waits(self, mine: Reach, pendings: Sequence[Pending]) -> Iterator[Wait]:
+        """What a task that touches `mine` waits for, the last tasks first."""
+        covered: list[Reach] = []
+        for number, pending in reversed(list(enumerate(pendings))):
+            for theirs in pending.reaches:
+                if not in_conflict(theirs.mode, mine.mode):
+                    continue
+                if any(is_between(theirs, cover, mine) for cover in covered):
+                    continue
+                selector = self._selector(mine, theirs, pending)
+                if selector is not None:
+                    yield pending.events, selector
+            if number and pending.tasks is not None:
+                covered += self._covering(pending.tasks, pending.reaches)
+
+    def _covering(self, tasks: TasksOp, reaches: Sequence[Reach]) -> Iterator[Reach]:
+        """What all tasks together touch of all of its buffer."""
+        for reach in reaches:
+            key = tasks.events, reach
+            if key not in self._covers:
+                dims = self.shapes.dims(reach.buffer)
+                grid = self.grids[tasks.events]
+                self._covers[key] = covers(tasks, reach, grid, dims, self.facts)
+            if self._covers[key]:
+                yield reach
+
+    def _selector(
+        self, mine: Reach, theirs: Reach, pending: Pending
+    ) -> Selector | None:
+        """The tasks of `pending` that touch `mine` in `theirs`; None: none of them."""
+        if pending.trips is not None:
+            if not mine.overwrites and is_of_one_trip(mine.buffer, pending.trips):
+                return None
+            apart = keeps_to_its_trip(
+                mine, theirs, pending.trips, self.shapes, self.facts
+            )
+            return None if apart else OVERLAPS
         if pending.tasks is None:
-            yield OVERLAPS
-            return
-        ranges = {**grid_ranges(op), **grid_ranges(pending.tasks)}
-        for other in self.accesses[pending.tasks]:
-            if self.roots.root(other.buffer) is not root:
-                continue
-            if not (other.writes or access.writes):
-                continue
-            if other.buffer is not access.buffer:
-                yield OVERLAPS
-            elif not are_apart(other, access, ranges):
-                yield selector_of(pending.tasks, other, access)
+            apart = certainly_apart(mine, theirs, self.shapes, self.facts)
+            return None if apart else OVERLAPS
+        common = shared_coordinates(theirs, mine, self.shapes, self.facts)
+        if common is None:
+            return OVERLAPS
+        first, second, exact = common
+        if are_apart(first, second, self.facts):
+            return None
+        if not exact:
+            return OVERLAPS
+        grid = self.grids[pending.events]
+        return Selection(pending.tasks, grid, self.facts).selector(first, second)
 
     def _read(self, op: ReadOp | PrintOp, state: State) -> None:
-        root = self.roots.root(op.source)
-        events = [p.events for p in state.get(root, ()) if p.writes]
-        waits = list(dict.fromkeys(events))
+        """The orchestration waits for what writes the element, or all of the buffer."""
+        waits: dict[Wait, None] = {}
+        if isinstance(op, ReadOp):
+            lo = tuple(map(self.shapes.mixed, op.mixed_offsets))
+            size = (Expr.const(1),) * len(lo)
+        else:
+            size = self.shapes.dims(op.source)
+            lo = (Expr.const(0),) * len(size)
+        box = Reach.of(BoxAccess(op.source, AccessMode.READ, lo, size, exact=True))
+        for events, selector in self._waits(
+            box, state.get(self.roots.root(op.source), ())
+        ):
+            is_fixed = not selector.symbols()
+            if isinstance(op, PrintOp) and selector == OVERLAPS:
+                selector = ALL
+            waits[events, selector if is_fixed else OVERLAPS] = None
         if waits:
-            op.set_waits(waits)
+            op.set_waits(*merged(reversed(waits), self.grids))
 
     # -- control flow
 
-    def _loop(self, loop: scf.ForOp, state: State) -> list[SSAValue]:
-        touched = self._touched(loop)
-        if not touched:
-            self._block(loop.body.block, copy_of(state))
-            return []
-        parallel = "npu.parallel" in loop.attributes
-        build = Builder.before(loop)
-        start = build.value(NoEventsOp.make())
-        loop = self._renew(loop, with_carried(loop, start))
-        carried = loop.body.block.args[-1]
+    def _loop(self, loop: scf.ForOp, state: State) -> list[Launched]:
+        inside = self._touched_in(loop)
+        touched = self._outside(inside, loop)
         inner = copy_of(state)
-        if not parallel:
-            for root, writes in touched.items():
-                inner.setdefault(root, []).append(Pending(carried, None, writes))
+        if not inside:
+            self._block(loop.body.block, inner)
+            return []
+        carried = loop.body.block.args[-1]
+        parallel = "npu.parallel" in loop.attributes
+        for root, reaches in inside.items():
+            if root in touched and (not parallel or self._is_rotating(reaches, loop)):
+                earlier = Pending(carried, reaches, trips=loop)
+                inner.setdefault(root, []).append(earlier)
         launched = self._block(loop.body.block, inner)
         end = loop.body.block.ops.last
         assert end is not None
-        joined = Builder.before(end).value(JoinOp.make([carried, *launched]))
-        end.operands = [*end.operands, joined]
-        result = loop.results[-1]
-        for root, writes in touched.items():
-            state.setdefault(root, []).append(Pending(result, None, writes))
-        return [result]
+        lasting = [
+            one.events
+            for one in launched
+            if any(root in touched for root in one.touched)
+        ]
+        if lasting:
+            every = JoinOp.make([carried, *lasting])
+            last = Builder.before(end).value(every)
+            end.operands = [*end.operands[:-1], last]
+        return [self._finish(loop.results[-1], touched, state)]
 
-    def _branches(self, op: scf.IfOp, state: State) -> list[SSAValue]:
-        touched = self._touched(op)
-        if not touched:
-            for region in op.regions:
-                for block in region.blocks:
-                    self._block(block, copy_of(state))
-            return []
-        op = self._renew(op, with_events(op))
+    def _is_rotating(self, reaches: Sequence[Reach], loop: scf.ForOp) -> bool:
+        """Whether trips of `loop` take turns in memory that was there before it."""
+        return any(defined_in(reach.buffer, loop) for reach in reaches)
+
+    def _branches(self, op: scf.IfOp, state: State) -> list[Launched]:
+        touched = self._outside(self._touched_in(op), op)
         for region in op.regions:
-            block = region.block
-            launched = self._block(block, copy_of(state))
-            end = block.ops.last
-            assert end is not None
-            build = Builder.before(end)
-            every = JoinOp.make(launched) if launched else NoEventsOp.make()
-            joined = build.value(every)
-            end.operands = [*end.operands, joined]
-        result = op.results[-1]
-        for root, writes in touched.items():
-            state.setdefault(root, []).append(Pending(result, None, writes))
-        return [result]
+            for block in region.blocks:
+                launched = self._block(block, copy_of(state))
+                if launched:
+                    end = block.ops.last
+                    assert end is not None
+                    every = JoinOp.make([one.events for one in launched])
+                    last = Builder.before(end).value(every)
+                    end.operands = [*end.operands[:-1], last]
+        return [self._finish(op.results[-1], touched, state)] if touched else []
 
-    def _renew(self, old: ControlFlow, new: ControlFlow) -> ControlFlow:
-        """Put `new` in the place of `old`; its results point where the old ones did."""
-        for before, after in zip(old.results, new.results, strict=False):
-            self.roots.alias(before, after)
-        replace_op(old, new)
-        return new
+    def _finish(self, result: SSAValue, touched: Touched, state: State) -> Launched:
+        """Behind control flow its tasks are known by one value."""
+        for root, reaches in touched.items():
+            state.setdefault(root, []).append(Pending(result, reaches))
+        return Launched(result, touched)
 
-    def _touched(self, op: Operation) -> dict[SSAValue, bool]:
-        """The roots that tasks inside `op` touch, and whether any writes."""
-        found: dict[SSAValue, bool] = {}
-        for inner in op.walk():
-            if isinstance(inner, TasksOp):
-                for access in accesses_of(inner, self.shapes):
-                    root = self.roots.root(access.buffer)
-                    found[root] = found.get(root, False) or access.writes
-        return found
+    def _touched_in(self, op: Operation) -> Touched:
+        """What tasks inside `op` touch, as each of them does."""
+        return self._by_root(
+            reach
+            for tasks, touched in self.touched.items()
+            if tasks.parent is not None and defined_in(tasks.events, op)
+            for reaches in touched.values()
+            for reach in reaches
+        )
 
-
-def simplified(waits: Iterable[Wait]) -> tuple[list[SSAValue], list[Selector]]:
-    """Waits without those that another one on the same events includes."""
-    by_events: dict[SSAValue, list[Selector]] = {}
-    for events, selector in waits:
-        by_events.setdefault(events, []).append(selector)
-    values: list[SSAValue] = []
-    selectors: list[Selector] = []
-    for events, chosen in by_events.items():
-        if ALL in chosen:
-            chosen = [ALL]
-        elif OVERLAPS in chosen:
-            chosen = [OVERLAPS]
-        values += [events] * len(chosen)
-        selectors += chosen
-    return values, selectors
+    def _outside(self, inside: Touched, op: scf.ForOp | scf.IfOp) -> Touched:
+        """What of it is memory that lasts longer than `op`, as all tasks touch it."""
+        handed_on = {self.roots.root(result) for result in op.results}
+        return {
+            root: tuple(
+                dict.fromkeys(
+                    over_trips(reach, op, self.shapes, self.facts) for reach in reaches
+                )
+            )
+            for root, reaches in inside.items()
+            if root in handed_on
+            or not all(defined_in(one, op) for one in self.roots.origins(root))
+        }
 
 
-def grid_ranges(tasks: TasksOp) -> dict[Hashable, Interval]:
-    """Where the grid indices of `tasks` lie."""
-    return {
-        index: Interval(0, size - 1 if isinstance(size, int) else None)
-        for index, size in zip(tasks.grid_args, tasks.grid, strict=True)
-    }
+def is_of_one_trip(buffer: SSAValue, loop: scf.ForOp) -> bool:
+    """
+    Whether what is in `buffer` was written in this trip of `loop`.
+
+    Then only that writer has to wait for the trips before.
+    """
+    if "npu.parallel" in loop.attributes:
+        return True
+    while isinstance(buffer.owner, ReshapeOp | ReinterpretOp):
+        buffer = buffer.owner.source
+    return isinstance(buffer.owner, PlaceOp) and defined_in(buffer, loop)
 
 
-def are_apart(
-    one: BoxAccess, other: BoxAccess, ranges: Mapping[Hashable, Interval]
-) -> bool:
-    """Whether no task's `one` meets any task's `other`: columns side by side."""
-    for lo, size, lo2, size2 in zip(
-        one.lo, one.size, other.lo, other.size, strict=True
-    ):
-        for gap in (lo2 - lo - size, lo - lo2 - size2):
-            least = gap.interval(ranges).lo
-            if least is not None and least >= 0:
-                return True
-    return False
+def is_between(theirs: Reach, cover: Reach, mine: Reach) -> bool:
+    """
+    Whether tasks that touch a whole buffer come after `theirs` and before `mine`.
 
-
-def selector_of(tasks: TasksOp, theirs: BoxAccess, mine: BoxAccess) -> Selector:
-    """The range of each grid index of `tasks` whose box can meet `mine`."""
-    ranges: list[tuple[Expr, Expr] | None] = []
-    for index in tasks.grid_args:
-        dims = [d for d, lo in enumerate(theirs.lo) if index in lo.symbols()]
-        if not dims:
-            ranges.append(None)
-            continue
-        if len(dims) > 1:
-            return OVERLAPS
-        found = index_range(index, tasks, theirs, mine, dims[0])
-        if found is None:
-            return OVERLAPS
-        ranges.append(found)
-    return ALL if all(r is None for r in ranges) else Selector.box(*ranges)
-
-
-def index_range(
-    index: SSAValue, tasks: TasksOp, theirs: BoxAccess, mine: BoxAccess, dim: int
-) -> tuple[Expr, Expr] | None:
-    """With boxes at `base + step * index` of at most `step`: the indices that meet."""
-    lo = theirs.lo[dim]
-    step = lo.subs({index: Expr.sym(index) + 1}) - lo
-    bound = static_bound(theirs.size[dim])
-    if not step.is_const or bound is None or not bound <= step.value:
-        return None
-    base = lo - step * Expr.sym(index)
-    grid = set(tasks.grid_args)
-    if any(key in grid for key in base.symbols()):
-        return None
-    start = mine.lo[dim] - base
-    return start.floordiv(step.value), (start + mine.size[dim]).ceildiv(step.value)
+    Where the two meet, one of them being in that buffer, some task of the cover is.
+    """
+    return (
+        (cover.buffer is theirs.buffer or cover.buffer is mine.buffer)
+        and in_conflict(theirs.mode, cover.mode)
+        and in_conflict(cover.mode, mine.mode)
+    )
 
 
 def copy_of(state: State) -> State:
@@ -276,10 +351,28 @@ def copy_of(state: State) -> State:
     return {root: list(pending) for root, pending in state.items()}
 
 
-def with_carried(loop: scf.ForOp, start: SSAValue) -> scf.ForOp:
-    """`loop` with one more carried value; its yield still lacks it."""
+def carry_events(block: Block) -> None:
+    """Loops and branches around tasks hand on events, none so far."""
+    for op in list(block.ops):
+        if not isinstance(op, scf.ForOp | scf.IfOp):
+            continue
+        for region in op.regions:
+            for inner in region.blocks:
+                carry_events(inner)
+        if any(isinstance(inner, TasksOp) for inner in op.walk()):
+            replace_op(
+                op, with_carried(op) if isinstance(op, scf.ForOp) else with_events(op)
+            )
+
+
+def with_carried(loop: scf.ForOp) -> scf.ForOp:
+    """`loop` with one more carried value, which its trips hand on as it is."""
+    start = Builder.before(loop).value(NoEventsOp.make())
     body = loop.detach_region(loop.body)
-    body.block.insert_arg(start.type, len(body.block.args))
+    carried = body.block.insert_arg(start.type, len(body.block.args))
+    end = body.block.last_op
+    assert end is not None
+    end.operands = [*end.operands, carried]
     return scf.ForOp.create(
         operands=[*loop.operands, start],
         result_types=[*(r.type for r in loop.results), start.type],
@@ -291,11 +384,15 @@ def with_carried(loop: scf.ForOp, start: SSAValue) -> scf.ForOp:
 
 
 def with_events(op: scf.IfOp) -> scf.IfOp:
-    """`op` with an events result and both branches; their yields still lack it."""
+    """`op` with one more result, which is no events in both branches."""
     regions = [op.detach_region(region) for region in list(op.regions)]
     for index, region in enumerate(regions):
         if not region.blocks:
-            regions[index] = Region(Block([scf.YieldOp()]))
+            region = regions[index] = Region(Block([scf.YieldOp()]))
+        end = region.block.last_op
+        assert end is not None
+        none = Builder.before(end).value(NoEventsOp.make())
+        end.operands = [*end.operands, none]
     return scf.IfOp.create(
         operands=list(op.operands),
         result_types=[*(r.type for r in op.results), EVENTS],

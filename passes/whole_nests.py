@@ -12,8 +12,8 @@ Independent loops whose body is one task: the loops of the user's are the tiling
 Nothing that the body makes has to leave the core: each value has a static bound (128
 rows, 256 columns), inner loops carry tiles, and products and vector ops hand tiles to
 each other. What such a body keeps in each memory is in `working_set.py`, how columns
-are cut so that it fits in `nest_tiles.py`. Loops for which all that holds are marked with the unit
-of their tasks, and the products inside with their tile:
+are cut so that it fits in `nest_tiles.py`. Loops for which all that holds are marked
+with the unit of their tasks, and the products inside with their tile:
 
     {npu.whole = "mixed", npu.parallel}       npu.tile = #pypto.cube<m = [128, 128], ..>
 
@@ -46,6 +46,7 @@ from pyptoc.passes import cube_tiles
 from pyptoc.passes.cube_tiles import Contraction, CubeTile
 from pyptoc.passes.form_tasks import bound_obstacle
 from pyptoc.passes.matmul_shape import contraction_of, matmul_shape
+from pyptoc.passes.ownership import root_of
 from pyptoc.passes.shapes import DimKey, Shapes
 from pyptoc.passes.structured import (
     LEAVES,
@@ -63,6 +64,11 @@ ONE = Expr.const(1)
 
 class UnfitError(Exception):
     """Why a body cannot be one task."""
+
+    def __init__(self, reason: str, *, outside: bool = False) -> None:
+        super().__init__(reason)
+        self.outside = outside
+        """Whether only the loops around the innermost one are in the way."""
 
 
 class Size(NamedTuple):
@@ -86,10 +92,15 @@ class NestBody:
     dests: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
     """Each value that stands for a destination, and which one."""
     products: dict[MatmulOp, CubeTile] = field(default_factory=dict[MatmulOp, CubeTile])
+    windows: dict[SSAValue, Size] = field(default_factory=dict[SSAValue, Size])
+    """Operands that an inner loop reads again in each trip: L1 may keep them."""
+    _written: set[SSAValue] = field(default_factory=set[SSAValue])
     vector: bool = False
     """Whether a vector op computes something."""
     _ranges: dict[Hashable, Interval] = field(default_factory=dict[Hashable, Interval])
-    _stored: list[SSAValue] = field(default_factory=list[SSAValue])
+    _stores: list[AssembleOp] = field(default_factory=list[AssembleOp])
+    drained: set[Operation] = field(default_factory=set[Operation])
+    """The products that go straight to memory."""
 
     @property
     def block(self) -> Block:
@@ -100,12 +111,14 @@ class NestBody:
         """Raise `UnfitError` unless every op of the body can be part of one task."""
         reason = bound_obstacle(list(self.loops))
         if reason is not None:
-            raise UnfitError(reason)
+            raise UnfitError(reason, outside=True)
         self._hand_on_outside()
+        self._written = {root_of(value) for value in self.loops[0].iter_args}
         for index, argument in enumerate(self.block.args[1:]):
             self.dests[argument] = index
         self._block(self.block)
         self._handed_on(self.block, range(len(self.block.args) - 1))
+        self._drain()
         self._rows()
 
     @property
@@ -125,9 +138,12 @@ class NestBody:
             for argument, value in zip(
                 loop.body.block.args[1:], end.operands, strict=True
             ):
-                good = isinstance(value, OpResult) and value.op is inner
-                if not good or inner.iter_args[value.index] is not argument:
-                    raise UnfitError("a loop carries more than its destinations")
+                good = isinstance(value, OpResult) and (
+                    value.op is inner and inner.iter_args[value.index] is argument
+                )
+                if not good:
+                    reason = "a loop carries more than its destinations"
+                    raise UnfitError(reason, outside=True)
 
     def _handed_on(self, block: Block, wanted: Sequence[int | None]) -> None:
         """The block yields the destinations `wanted`; None is any tile."""
@@ -149,7 +165,8 @@ class NestBody:
     def _block(self, block: Block) -> None:
         for op in block.ops:
             for value in op.operands:
-                if value in self.dests and not self._is_dest_use(op, value):
+                written = value in self.dests or root_of(value) in self._written
+                if written and not self._is_dest_use(op, value):
                     raise UnfitError("it reads a tensor that it stores into")
             self._op(op)
 
@@ -201,19 +218,14 @@ class NestBody:
 
     def _window(self, value: SSAValue) -> None:
         base = window_of(value, self.shapes).base
-        if base in self.dests:
-            raise UnfitError("it reads a tensor that it stores into")
-        if self._is_inside(base):
+        if base not in self.dests and self._is_inside(base):
             raise UnfitError("it takes a part of a tensor that the body makes")
 
     def _assemble(self, op: AssembleOp) -> None:
         if op.dest not in self.dests:
             raise UnfitError("it assembles into a tensor that the body makes")
         self._measure(op.source)
-        made = op.source.owner
-        if not (isinstance(made, MatmulOp) and is_drained(made)):
-            self.vector = True
-            self._stored.append(op.source)
+        self._stores.append(op)
         self.dests[op.result] = self.dests[op.dest]
 
     def _product(self, op: MatmulOp) -> None:
@@ -223,11 +235,49 @@ class NestBody:
                 self._measure(value)
             elif any(dim != ONE for dim in self.shapes.dims(value)[:-2]):
                 raise UnfitError(f"it multiplies tensors of rank {tensor_rank(value)}")
-        if not is_drained(op):
-            self.vector = True
-            if op.scale is not None or op.relu is not None:
-                raise UnfitError("a product with an epilogue is read in the body")
+            else:
+                self._keep(value, op)
+        for row in (op.bias, op.scale):
+            if row is not None and self.is_tile(row):
+                raise UnfitError("the body makes the bias or the scales of a product")
         self.products[op] = self._tile(op)
+
+    def _keep(self, value: SSAValue, op: MatmulOp) -> None:
+        """Note an operand from outside of the loop around its product."""
+        owner = value.owner
+        inside = isinstance(owner, Operation) and self._is_inside(value)
+        home = owner.parent if inside and isinstance(owner, Operation) else self.block
+        dims = self.shapes.dims(value)
+        if len(dims) < 2 or home is op.parent:
+            return
+        rows, columns = dims[-2:]
+        most = [size.interval(self._ranges).hi for size in (rows, columns)]
+        if most[0] is not None and most[1] is not None:
+            self.windows[value] = Size(rows, columns, max(most[0], 1), max(most[1], 1))
+
+    def _drain(self) -> None:
+        """Which products go straight to memory: where only such ones are stored."""
+        self.drained = {op for op in self.products if is_stored(op)}
+        while True:
+            by_vector = {
+                self.dests[op.dest]
+                for op in self._stores
+                if op.source.owner not in self.drained
+            }
+            met = {
+                op.source.owner
+                for op in self._stores
+                if self.dests[op.dest] in by_vector
+            } & self.drained
+            if not met:
+                break
+            self.drained -= met
+        for op in self.products:
+            if op not in self.drained and op.scale is not None:
+                raise UnfitError("the body reads a product that has scales")
+        self.vector = (
+            self.vector or bool(by_vector) or len(self.drained) < len(self.products)
+        )
 
     def _loop(self, op: scf.ForOp) -> None:
         counter, *arguments = op.body.block.args
@@ -272,7 +322,8 @@ class NestBody:
         if not op.results:
             return
         then, other = (region.block.last_op for region in op.regions)
-        assert then is not None and other is not None
+        assert then is not None
+        assert other is not None
         wanted = [self.dests.get(value) for value in then.operands]
         self._handed_on(op.regions[1].block, wanted)
         for result, one, two, index in zip(
@@ -301,15 +352,19 @@ class NestBody:
         if any(dim != ONE for dim in lead):
             raise UnfitError(f"it works on a tensor of rank {len(dims)}")
         rows, columns = (ONE, ONE, *dims)[-2:]
-        self.sizes[value] = Size(rows, columns, self._most(rows), self._most(columns))
+        most_rows, most_columns = (
+            self._most(size, f"the {what} of {name_of(value)}")
+            for size, what in ((rows, "rows"), (columns, "columns"))
+        )
+        self.sizes[value] = Size(rows, columns, most_rows, most_columns)
 
-    def _most(self, size: Expr) -> int:
+    def _most(self, size: Expr, what: str) -> int:
         for key in size.symbols():
             if isinstance(key, DimKey):
                 self._ranges.setdefault(key, Interval(0, None))
         most = size.interval(self._ranges).hi
         if most is None:
-            raise UnfitError("a size has no static bound")
+            raise UnfitError(f"{what} have no static bound")
         return max(most, 1)
 
     def _rows(self) -> None:
@@ -322,14 +377,16 @@ class NestBody:
             if self.in_vector(value) and size.rows != ONE
         }
         crossing = [value for op in self.products for value in (op.lhs, op.rhs)]
-        shared = [v for v in (*self._stored, *crossing) if v in self.sizes]
+        stored = [
+            op.source for op in self._stores if op.source.owner not in self.drained
+        ]
+        shared = [v for v in (*stored, *crossing) if v in self.sizes]
         if len(rows) > 1 or (rows and any(self.sizes[v].rows == ONE for v in shared)):
             raise UnfitError("two vector cores cannot share the rows of all its tiles")
 
     def in_vector(self, value: SSAValue) -> bool:
         """Whether a tile of `value` lies in UB."""
-        made = value.owner
-        return not (isinstance(made, MatmulOp) and is_drained(made))
+        return value.owner not in self.drained
 
     # -- products
 
@@ -351,8 +408,15 @@ class NestBody:
         return tile
 
 
-def is_drained(op: MatmulOp) -> bool:
-    """Whether a product goes straight to memory."""
+def name_of(value: SSAValue) -> str:
+    """How the program calls a value."""
+    if value.name_hint is not None:
+        return f"%{value.name_hint}"
+    return value.owner.name if isinstance(value.owner, Operation) else "an argument"
+
+
+def is_stored(op: MatmulOp) -> bool:
+    """Whether only stores behind a product read it."""
     return all(
         isinstance(use.operation, AssembleOp) and use.operation.parent is op.parent
         for use in op.result.uses

@@ -11,13 +11,13 @@ one slot each: plan-memory gives more where there is room.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import accumulate
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import AnyFloat, f32
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 
 from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.npu_attrs import Unit
@@ -25,10 +25,10 @@ from pyptoc.dialects.pypto.matmul import MatmulOp
 from pyptoc.dialects.pypto.shape import AssembleOp, TransposeOp, ViewOp
 from pyptoc.dialects.tile_types import BufType, bytes_of
 from pyptoc.passes.cube_tiles import CubeTile
-from pyptoc.passes.lower_mixed import IN_PLACE
+from pyptoc.passes.lower_mixed import IN_PLACE, keeps_place
 from pyptoc.passes.structured import is_reduction, is_scan, tensor_operands, unit_of
 from pyptoc.passes.typed import element_type
-from pyptoc.passes.whole_nests import ONE, NestBody, Size, is_drained
+from pyptoc.passes.whole_nests import ONE, NestBody, Size
 
 VECTOR_CORES = 2
 """Vector cores that share the rows of a mixed task."""
@@ -52,6 +52,8 @@ class WorkingSet:
     tiles: Mapping[MatmulOp, CubeTile]
     widths: Mapping[Expr, int]
     """The width of the pieces into which columns of a size are cut."""
+    resident: Collection[SSAValue] = ()
+    """The operands of products that stay in L1."""
     kept: list[Kept] = field(default_factory=list[Kept])
     _at: dict[Operation, int] = field(default_factory=dict[Operation, int])
     _end: dict[Operation, int] = field(default_factory=dict[Operation, int])
@@ -62,6 +64,13 @@ class WorkingSet:
         for value in self.body.sizes:
             if not self.body.is_tile(value):
                 self._window(value)
+        for value in self.resident:
+            size = self.body.windows[value]
+            shape = size.most_rows, size.most_columns
+            held = bytes_of(BufType(shape, element_type(value), "l1"))
+            owner = value.owner
+            start = self._at.get(owner, 0) if isinstance(owner, Operation) else 0
+            self._keep("l1", held, start, self._last(value))
         self._block(self.body.block)
 
     def peaks(self) -> dict[str, int]:
@@ -159,7 +168,7 @@ class WorkingSet:
         for extra in self._scratch(op):
             self._keep("ub", extra, here, here)
 
-    def _make(self, op: Operation, result: SSAValue) -> None:
+    def _make(self, op: Operation, result: OpResult) -> None:
         here, sizes = self._at[op], self._of(result)
         self._cross(result)
         if self._only_crosses(result):
@@ -171,18 +180,16 @@ class WorkingSet:
         self._buffers[result] = place
         place.end = max(place.end, self._last(result))
 
-    def _place(self, op: Operation, result: SSAValue) -> Kept | None:
+    def _place(self, op: Operation, result: OpResult) -> Kept | None:
         """Where `op` can work in place: on an operand that ends here."""
         if not isinstance(op, IN_PLACE):
             return None
         wanted = element_type(result)
         for operand in tensor_operands(op):
             place = self._buffers.get(operand)
-            home = operand.owner
-            home = home if isinstance(home, Block) else home.parent
             if (
                 place is not None
-                and home is op.parent
+                and keeps_place(operand, result)
                 and self._last(operand) <= self._at[op]
                 and self.body.sizes[operand] == self.body.sizes[result]
                 and element_type(operand) == wanted
@@ -223,12 +230,16 @@ class WorkingSet:
         sides = ((op.lhs, (tile.m0, tile.k1)), (op.rhs, (tile.k1, tile.n0)))
         turned = (op.a_trans is not None, op.b_trans is not None)
         for (value, shape), turns in zip(sides, turned, strict=True):
-            if self.body.is_tile(value):
+            if self.body.is_tile(value) or value in self.resident:
                 continue
-            shape = shape[::-1] if turns else shape
-            size = bytes_of(BufType(shape, element_type(value), "l1"))
+            rows, columns = shape[::-1] if turns else shape
+            size = bytes_of(BufType((rows, columns), element_type(value), "l1"))
             self._keep("l1", size, here, here)
-        if is_drained(op):
+        for row in (op.bias, op.scale):
+            if row is not None:
+                kind = BufType((1, tile.n0), element_type(row), "l1")
+                self._keep("l1", bytes_of(kind), here, here)
+        if op in self.body.drained:
             return
         moved = sum(self._bytes(self.body.sizes[result], accumulator, "ub"))
         self._buffers[result] = self._keep("ub", moved, 0, self.total)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from pyptoc.dialects.diagnostics import CompileError, Diagnostic, Note, error
+from pyptoc.dialects.verify import Snapshot, snapshot_of
 from pyptoc.manager import Watcher
 
 if TYPE_CHECKING:
@@ -43,13 +44,21 @@ class CheckEach(Watcher):
     source: dict[str, Any] = field(default_factory=dict[str, Any])
     last: dict[str, Any] = field(default_factory=dict[str, Any])
     count: int = 0
+    ran: Snapshot = field(default_factory=list[tuple[object, ...]])
+    """What ran last: a pass that changed nothing changes no result."""
 
     def start(self, module: ModuleOp) -> None:
         """Runs the source; what fails here is the program's own error."""
+        self.ran = snapshot_of(module)
         self.source = self.last = self.execute(module)
 
     def after(self, each: PyptocPass, module: ModuleOp) -> None:
         """Runs what the pass left; raises `CompileError` PTO506 if it differs."""
+        self.count += 1
+        snapshot = snapshot_of(module)
+        if snapshot == self.ran:
+            return
+        self.ran = snapshot
         try:
             now = self.execute(module)
         except CompileError as problem:
@@ -59,7 +68,6 @@ class CheckEach(Watcher):
         else:
             self._compare_bits(each, now)
         self.last = now
-        self.count += 1
 
     def summary(self) -> str:
         """What was found, for standard error."""

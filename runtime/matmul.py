@@ -42,6 +42,13 @@ class Scratch:
                 setattr(self, name, np.empty(size, np.float32))
 
 
+def start_at(c: Array, bias: Array, accumulate: bool) -> bool:
+    """Put a bias [1, n] into c [m, n] where sums start; whether to add: always."""
+    if not accumulate:
+        c[...] = bias
+    return True
+
+
 def product(a: Array, b: Array, c: Array, part: Array, accumulate: bool) -> None:
     """`c (+)= a @ b`: a [m, k] and b [k, n] in f32, c [m, n] in f32 or i32."""
     depth = a.shape[1]

@@ -11,6 +11,7 @@ matmul would decode them anyway. What nobody wrote is 0xFF: NaN in every float t
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,16 @@ class Memory:
         """An alias with other sizes and as many elements."""
         marks = None if self.written is None else self.written.reshape(shape)
         return Memory(self.array.reshape(shape), marks)
+
+    def placed(
+        self, offset: int, shape: tuple[int, ...], element: Attribute
+    ) -> Memory | None:
+        """A part of this arena of bytes; None if it does not hold it."""
+        dtype = storage_dtype(element)
+        end = offset + prod(shape) * dtype.itemsize
+        if min(shape, default=0) < 0 or not 0 <= offset <= end <= self.array.size:
+            return None
+        return Memory(self.array[offset:end].view(dtype).reshape(shape))
 
     def reinterpreted(self, dtype: np.dtype[Any]) -> Memory:
         """An alias to read: its last dimension holds as many elements as fit."""

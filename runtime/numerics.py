@@ -59,6 +59,7 @@ class CastError(ValueError):
     """A conversion that the language does not have."""
 
 
+@cache  # the text of a type costs more than all else that is done with it
 def storage_dtype(element: object) -> np.dtype[Any]:
     """The numpy type that holds an MLIR element type (an attribute or its text).
 

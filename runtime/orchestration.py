@@ -19,6 +19,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from pyptoc.dialects.npu_kernel import LaunchOp
 from pyptoc.dialects.npu_memory import AllocOp, ReadOp, ReshapeOp
+from pyptoc.dialects.npu_place import PlaceOp
 from pyptoc.dialects.npu_print import PrintOp as NpuPrintOp
 from pyptoc.dialects.pypto.claims import ClaimOp, ClaimsOp
 from pyptoc.dialects.pypto.debug import PrintOp
@@ -40,7 +41,7 @@ class Aliases:
     def __init__(self, function: func.FuncOp) -> None:
         self._leader: dict[SSAValue, SSAValue] = {}
         for op in function.walk():
-            if op.name in ("npu.reshape", "npu.reinterpret"):
+            if op.name in ("npu.place", "npu.reshape", "npu.reinterpret"):
                 self._join(op.results[0], op.operands[0])
             elif isinstance(op, scf.ForOp):
                 body = op.body.block
@@ -91,6 +92,7 @@ class Orchestration(Translator):
         self.handlers |= {
             "func.return": self._return,
             "npu.alloc": self._alloc,
+            "npu.place": self._place,
             "npu.reshape": self._reshape,
             "npu.reinterpret": self._reinterpret,
             "npu.read": self._read,
@@ -144,6 +146,22 @@ class Orchestration(Translator):
             return Memory.uninitialised(sizes, element, marked)
 
         self._call(op, allocate, cast(AllocOp, op).mixed_sizes)
+
+    def _place(self, op: Operation) -> None:
+        placing = cast(PlaceOp, op)
+        element = cast("MemRefType[Attribute]", op.results[0].type).element_type
+
+        def place(arena: Memory, offset: int, *sizes: int) -> Memory:
+            found = arena.placed(offset, sizes, element)
+            if found is None:
+                raise_out_of_bounds(
+                    op,
+                    f"{list(sizes)} at byte {offset} of an arena of "
+                    f"{arena.array.size} bytes",
+                )
+            return found
+
+        self._call(op, place, [placing.arena, placing.offset, *placing.mixed_sizes])
 
     def _reshape(self, op: Operation) -> None:
         def reshape(memory: Memory, *sizes: int) -> Memory:

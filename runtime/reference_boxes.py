@@ -302,6 +302,21 @@ def alloc(interp: Interpreter, op: Any) -> Memory:
     return Memory.empty(shape, dtype_of(op.results[0]))
 
 
+@handles("npu.place")
+def place(interp: Interpreter, op: Any) -> Memory:
+    """A part of an arena. Nothing in it counts as written until it is stored."""
+    arena = interp.memory(op.arena)
+    dtype = dtype_of(op.results[0])
+    shape = tuple(interp.integer(size) for size in op.mixed_sizes)
+    start = interp.integer(op.offset)
+    end = start + int(np.prod(shape)) * dtype.itemsize
+    if start < 0 or end > arena.array.size:
+        message = f"bytes {start} to {end} of an arena of {arena.array.size}"
+        interp.fail(op, "PTO404", message)
+    array = arena.array[start:end].view(dtype).reshape(shape)
+    return Memory(array, np.zeros(shape, np.bool_))
+
+
 @handles("npu.reshape")
 def reshape_memory(interp: Interpreter, op: Any) -> Memory:
     memory = interp.memory(op.operands[0])

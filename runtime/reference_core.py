@@ -97,8 +97,12 @@ class Interpreter:
         assert isinstance(type_, TensorType)
         shape = type_.get_shape()
         actual = value.array.shape
-        fits = len(shape) == len(actual) and all(
-            want in (DYNAMIC, have) for want, have in zip(shape, actual, strict=True)
+        fits = shape == actual or (
+            len(shape) == len(actual)
+            and all(
+                want in (DYNAMIC, have)
+                for want, have in zip(shape, actual, strict=True)
+            )
         )
         if not fits:
             message = f"{hint(result)} has the shape {list(actual)}, not {type_}"

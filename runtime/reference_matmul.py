@@ -66,7 +66,14 @@ def matmul(interp: Interpreter, op: Any) -> Tensor:
     a = transposed(interp.array(op.lhs, op), op.a_trans)
     b = transposed(interp.array(op.rhs, op), op.b_trans)
     check_k(interp, op, a, b)
-    return _stored(interp, op, product(a, b))
+    acc = product(a, b)
+    if op.bias is not None:
+        bias = interp.array(op.bias, op)
+        if bias.size != acc.shape[-1]:
+            message = f"a bias of {bias.size} for {acc.shape[-1]} columns"
+            interp.fail(op, "PTO404", message)
+        acc = acc + bias
+    return _stored(interp, op, acc)
 
 
 @handles("pypto.epilogue")

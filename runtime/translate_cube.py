@@ -30,7 +30,7 @@ from pyptoc.dialects.tile_move import MoveOp
 from pyptoc.dialects.tile_types import Instruction, buffer_type
 from pyptoc.runtime.codegen import Handler, Value
 from pyptoc.runtime.decode import decoder
-from pyptoc.runtime.matmul import FusedMatmul, Side, Step, product, product_mx
+from pyptoc.runtime.matmul import FusedMatmul, Side, Step, product, product_mx, start_at
 from pyptoc.runtime.numerics import storage_dtype
 from pyptoc.runtime.translate_transfer import check_source_box
 
@@ -48,8 +48,14 @@ def handlers(to: KernelTranslator) -> dict[str, Handler]:
 
 
 def _accumulate(to: KernelTranslator, op: Any) -> str:
+    """Whether it adds to what is there: it does once the bias is there."""
     flag = op.accumulate
-    return str(flag) if isinstance(flag, bool) else to.ref(flag)
+    text = str(flag) if isinstance(flag, bool) else to.ref(flag)
+    if op.bias is None:
+        return text
+    m, n, _ = op.extents
+    dest, bias = to.corner(op.dest, m, n), to.corner(op.bias, 1, n)
+    return f"{to.bind(start_at)}({dest}, {bias}, {text})"
 
 
 def _check(to: KernelTranslator, op: Any) -> None:
@@ -57,6 +63,8 @@ def _check(to: KernelTranslator, op: Any) -> None:
     to.check_extents(op.dest, m, n)
     to.check_extents(op.lhs, m, k)
     to.check_extents(op.rhs, k, n)
+    if op.bias is not None:
+        to.check_extents(op.bias, 1, n)
 
 
 def _matmul(to: KernelTranslator, operation: Operation) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +19,14 @@ for _library in ("OPENBLAS", "MKL", "OMP"):
 # test/operators/test_language_files.py then adds cases of real sizes, and the table of
 # operators in test_ops_end_to_end.py leaves out no combination.
 settings.register_profile("long", max_examples=5000)
+
+# As `pyptoc.main` does: many long-lived objects are made, and few cycles.
+gc.set_threshold(100_000, 50, 100)
+
+
+def pytest_collection_finish() -> None:
+    """What is there before the first test stays: the collector need not see it."""
+    gc.freeze()
 
 
 @pytest.fixture

@@ -18,11 +18,14 @@ import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import conftest  # noqa: F401 (registers the profile)
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
+
+if TYPE_CHECKING:
+    from random_writer import Program
 
 OPTIONS = settings(
     settings.get_profile("long"),
@@ -51,19 +54,29 @@ def seeds() -> Any:
 def one(number: int, other: bool, order: int) -> Outcome:
     """Makes one program and checks it."""
     from random_ops import MACHINES
+    from random_pipelines import machine_like, pipeline
     from random_programs import count_ops, operators
     from random_reduce import reduced
     from random_stages import stages
 
-    program = operators(Random(number))
-    machine = MACHINES[other and not program.needs_mx]
+    from pyptoc.runtime.machine import load_machine
+
+    random = Random(number)
+    program = operators(random)
+    name = MACHINES[other and not program.needs_mx]
+    options = pipeline(random)
+    machine = machine_like(load_machine(name), random)
+
+    def check(each: Program) -> int:
+        return stages(each, machine, order, pipeline=options)
+
     ops = count_ops(program)
     try:
-        return Outcome(ops, stages(program, machine, order))
+        return Outcome(ops, check(program))
     except Exception:
         text = traceback.format_exc(limit=-3)
-        small = reduced(program, lambda each: stages(each, machine, order))
-        head = f"// seed {number}, {machine}, order {order}\n"
+        small = reduced(program, check)
+        head = f"// seed {number}, {name}, order {order}\n// {options}\n"
         return Outcome(ops, 0, f"{head}{small.text}{text}")
 
 

@@ -29,8 +29,11 @@ from pyptoc.dialects.pypto.control import IndexOp
 from pyptoc.dialects.tile import (
     AllocOp,
     BarrierOp,
+    FreeOp,
     Instruction,
     Pipe,
+    PopOp,
+    SectionOp,
     SetFlagOp,
     SlotOp,
     WaitFlagOp,
@@ -64,6 +67,10 @@ class Checker:
     waits: dict[tuple[Pipe, Pipe, int], int] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
     events: int = 0
+    popped: dict[SSAValue, int] = field(default_factory=dict)
+    freed: dict[SSAValue, int] = field(default_factory=dict)
+    """How many tiles were taken from each channel, and given back. Each is a place of
+    its own, which what gives it back writes to."""
 
     def block(self, block: Block) -> None:
         for op in block.ops:
@@ -76,11 +83,13 @@ class Checker:
             names = {f"s{i}": int(self.values[v]) for i, v in enumerate(op.operands)}
             self.values[op.results[0]] = op.expr.data.evaluate(names)
         elif isinstance(op, AllocOp):
-            self.values[op.results[0]] = (op, 0)
+            self.values[op.results[0]] = _slot_bytes(op, 0)
         elif isinstance(op, SlotOp):
             slot = op.slot if isinstance(op.slot, int) else self.values[op.slot]
             assert 0 <= slot < op.alloc.slot_count
-            self.values[op.results[0]] = (op.alloc, slot)
+            self.values[op.results[0]] = _slot_bytes(op.alloc, slot)
+        elif isinstance(op, SectionOp):
+            self.section(op)
         elif isinstance(op, ForOp):
             low, high, step = (self.values[v] for v in (op.lb, op.ub, op.step))
             for value in range(low, high, step):
@@ -122,19 +131,27 @@ class Checker:
         self.events += 1
         clock = self.clocks[op.pipe]
         clock[op.pipe] += 1
-        touched = [(v, False) for v in op.reads()] + [(v, True) for v in op.writes()]
-        for value, write in touched:
-            if isinstance(value.type, MemRefType):
-                place, start, end = self.values.get(value, value), 0, 1
-            else:
-                alloc, slot = self.values[value]
-                size = bytes_of(alloc.type)
-                known = alloc.address is not None
-                place = alloc.type.space if known else alloc
-                start = (alloc.address or 0) + slot * size
-                end = start + size
+        if isinstance(op, PopOp):
+            number = self.popped[op.channel] = self.popped.get(op.channel, 0) + 1
+            self.values[op.buffer] = ((op.channel, number), 0, 1)
+        places = [(self.values[v], False) for v in op.reads()]
+        places += [(self.values[v], True) for v in op.writes()]
+        if isinstance(op, FreeOp):
+            number = self.freed[op.channel] = self.freed.get(op.channel, 0) + 1
+            assert number <= self.popped.get(op.channel, 0), "freed before popped"
+            places.append((((op.channel, number), 0, 1), True))
+        for (place, start, end), write in places:
             entry = _Touched(start, end, op.pipe, clock[op.pipe], write, op)
             self.compare(entry, self.memory.setdefault(place, []), clock)
+
+    def section(self, op: SectionOp) -> None:
+        """A core, or two: what they have in common is ordered by the channels."""
+        for half in range(2) if op.body.block.args else (0,):
+            core = Checker(dict(self.values))
+            core.values |= dict.fromkeys(op.body.block.args, half)
+            core.block(op.body.block)
+            self.problems += core.finish()
+            self.events += core.events
 
     def compare(self, new: _Touched, before: list[_Touched], clock: Clock) -> None:
         for old in before:
@@ -149,12 +166,20 @@ class Checker:
         return self.problems
 
 
+def _slot_bytes(alloc: AllocOp, slot: int) -> tuple[Any, int, int]:
+    """Where a slot lies: the space, or the allocation if it has no address."""
+    size = bytes_of(alloc.type)
+    start = (alloc.address or 0) + slot * size
+    place = alloc if alloc.address is None else alloc.type.space
+    return place, start, start + size
+
+
 def problems_of(kernel: KernelOp, scalars: Mapping[str, int]) -> list[str]:
     """What is wrong with the flags of `kernel`; grid indices are 0."""
     checker = Checker()
     for argument in kernel.block.args:
         if isinstance(argument.type, MemRefType):
-            checker.values[argument] = argument
+            checker.values[argument] = (argument, 0, 1)
         else:
             checker.values[argument] = scalars.get(argument.name_hint or "", 0)
     checker.block(kernel.block)

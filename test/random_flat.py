@@ -117,7 +117,7 @@ class FlatKernel(Writer):
             self.budget -= 1
             kinds = ["chain", "chain", "vector", "vector", "both", "store", "keep"]
             if depth < 3:
-                kinds += ["loop", "branch", "scalars"]
+                kinds += ["loop", "branch", "scalars", "stages", "stages"]
             getattr(self, f"_{self.choose(*kinds)}")(depth, readable, counters)
 
     def _chain(self, depth: int, readable: list[str], counters: list[str]) -> None:
@@ -213,6 +213,29 @@ class FlatKernel(Writer):
         low = self.choose("%c0", "%c1")
         self.emit(depth, f"scf.for {counter} = {low} to {bound} step {step} {{")
         self.block(depth + 1, readable, [*counters, counter])
+        self.emit(depth, "}")
+
+    def _stages(self, depth: int, readable: list[str], counters: list[str]) -> None:
+        """A loop whose cube and vector stages alternate."""
+        counter, bound = self.name("k"), self.choose("%p", "%q")
+        self.emit(depth, f"scf.for {counter} = %c0 to {bound} step %c1 {{")
+        deep, inside, tiles = depth + 1, [*counters, counter], list[str]()
+        left = self.load(deep, "l1", inside)
+        if self.number(0, 1):
+            tiles.append(self.load(deep, "ub", inside))
+            left = self.up(deep, tiles[0], inside)
+        for _ in range(self.number(1, 3)):
+            tiles.append(self.down(deep, self.product(deep, left, inside), inside))
+            for _ in range(self.number(0, 2)):
+                self._vector(deep, tiles, inside)
+            if not self.number(0, 2):
+                self._keep(deep, tiles, inside)
+            if not self.number(0, 2):
+                self._store(deep, tiles, inside)
+            left = self.up(deep, self.choose(tiles[-1], *tiles), inside)
+        acc = self.product(deep, left, inside)
+        kept, x = self.choose(*self.carried), self.down(deep, acc, inside)
+        self.emit(deep, f"tile.minimum {kept}, {x} into {kept} [%m, %n]")
         self.emit(depth, "}")
 
     def _branch(self, depth: int, readable: list[str], counters: list[str]) -> None:

@@ -54,11 +54,16 @@ def count_ops(program: Program) -> int:
     return len(re.findall(r"\b(?:pypto|scf)\.[a-z_]+ |func\.call", program.text))
 
 
-def check(program: Program, machine: str | Machine, order: int | None = None) -> None:
+def check(
+    program: Program,
+    machine: str | Machine,
+    order: int | None = None,
+    pipeline: str | None = None,
+) -> None:
     """The compiled program computes what its source says; `order` seeds the pipes."""
     machine = load_machine(machine) if isinstance(machine, str) else machine
     source = pyptoc.compile(program.text, machine=machine, pipeline="")
-    compiled = pyptoc.compile(program.text, machine=machine)
+    compiled = pyptoc.compile(program.text, machine=machine, pipeline=pipeline)
     given = {name: np.copy(value) for name, value in program.inputs.items()}
     expected = source.run(**program.inputs)
     found = compiled.run(**program.inputs)

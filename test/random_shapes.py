@@ -169,7 +169,8 @@ def cube_tile(w: Writer, split: bool, wide: bool = False) -> str:
     m, k, n = r.choice([32, 128]), r.choice([32, 64]), r.choice([32, 64, 128])
     if not wide and r.random() < 0.4:
         m = 16
-    pairs = f"m = [{m}, {m * r.choice([1, 2])}], k = [{k}, {k * r.choice([1, 2, 3])}]"
+    steps = ", ".join(str(k * r.choice([1, 2, 3])) for _ in range(r.choice([1, 1, 2])))
+    pairs = f"m = [{m}, {m * r.choice([1, 2])}], k = [{k}, {steps}]"
     pairs += f", n = [{n}, {n * r.choice([1, 2])}]"
     split_k = r.choice([", split_k", ", split_k = 3"]) if split else ""
     return f"tile = #pypto.cube<{pairs}{split_k}>"

@@ -41,6 +41,41 @@ def record(
 
 # The order ---------------------------------------------------------------------------
 
+
+class SameShape:
+    """Boxes of one allocation in one of its shapes, compared with another at once."""
+
+    def __init__(self, boxes: list[tuple[int, Box]]) -> None:
+        """boxes: each with the number of its task, in the order of the tasks."""
+        tasks, self.boxes = zip(*boxes, strict=True)
+        self.tasks = np.array(tasks)
+        ranges = np.array([box.ranges for box in self.boxes], np.int64)
+        self.ranges = ranges.reshape(len(boxes), -1, 2)
+        self.modes = np.array([box.mode.value for box in self.boxes])
+
+    def conflicting(self, task: int, box: Box) -> int:
+        """Which tasks before `task` have a box that conflicts with this one."""
+        count = int(np.searchsorted(self.tasks, task))
+        first = self.boxes[0]
+        if (first.shape, first.width) != (box.shape, box.width):
+            pairs = zip(self.tasks[:count].tolist(), self.boxes, strict=False)
+            return bits_of({other for other, theirs in pairs if box.conflicts(theirs)})
+        lo, hi = np.array(box.ranges, np.int64).reshape(-1, 2).T
+        ranges = self.ranges[:count]
+        meets = ((ranges[:, :, 0] < hi) & (lo < ranges[:, :, 1])).all(axis=1)
+        if box.mode != AccessMode.WRITE:
+            meets &= self.modes[:count] != box.mode.value
+        return bits_of(set(self.tasks[:count][meets].tolist()))
+
+
+def bits_of(tasks: Iterable[int]) -> int:
+    """A set of tasks."""
+    bits = 0
+    for task in tasks:
+        bits |= 1 << task
+    return bits
+
+
 Removed = tuple[Operation, int]
 """A wait that is left out: the launch or read, and the number of the wait."""
 
@@ -58,24 +93,26 @@ class TaskOrder:
     @cached_property
     def conflicts(self) -> list[int]:
         """For each task the tasks before it whose declared boxes conflict with its."""
-        seen: dict[int, list[tuple[int, Box]]] = {}
-        found: list[int] = []
-        for launch in self.launches:
-            for task, boxes in zip(launch.tasks, launch.declared, strict=True):
-                found.append(self._bits(seen, boxes))
-                for box in boxes:
-                    if not box.empty:
-                        seen.setdefault(box.memory, []).append((task, box))
+        boxes = [
+            (task, box)
+            for launch in self.launches
+            for task, declared in zip(launch.tasks, launch.declared, strict=True)
+            for box in declared
+            if not box.empty
+        ]
+        groups: dict[int, dict[object, list[tuple[int, Box]]]] = {}
+        for task, box in boxes:
+            group = groups.setdefault(box.memory, {})
+            group.setdefault((box.shape, box.width), []).append((task, box))
+        seen = {
+            memory: [SameShape(group) for group in by_shape.values()]
+            for memory, by_shape in groups.items()
+        }
+        found = [0] * sum(len(launch.tasks) for launch in self.launches)
+        for task, box in boxes:
+            for group in seen[box.memory]:
+                found[task] |= group.conflicting(task, box)
         return found
-
-    @staticmethod
-    def _bits(seen: dict[int, list[tuple[int, Box]]], boxes: Iterable[Box]) -> int:
-        bits = 0
-        for box in boxes:
-            for other, theirs in seen.get(box.memory, ()):
-                if not bits >> other & 1 and box.conflicts(theirs):
-                    bits |= 1 << other
-        return bits
 
     @cached_property
     def selected(self) -> dict[tuple[int, int], list[int]]:

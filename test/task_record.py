@@ -39,7 +39,9 @@ class Box:
     """Elements of one allocation, as a box of one of its shapes and types."""
 
     memory: int
-    """The address of the allocation, the same for all its reshapes."""
+    """The address of the allocation, the same for all its parts."""
+    start: int
+    """The address of the memref: of an arena it may be a part."""
     shape: tuple[int, ...]
     ranges: tuple[Range, ...]
     mode: AccessMode
@@ -53,13 +55,13 @@ class Box:
 
     @cached_property
     def elements(self) -> frozenset[int]:
-        """Positions of bytes in the allocation."""
+        """The addresses of all bytes."""
         axes = [np.arange(lo, hi) for lo, hi in self.ranges]
         grid = np.meshgrid(*axes, indexing="ij")
         if not axes:
-            return frozenset(range(self.width))
+            return frozenset(range(self.start, self.start + self.width))
         flat = np.ravel_multi_index([axis.ravel() for axis in grid], self.shape)
-        every = flat[:, None] * self.width + np.arange(self.width)
+        every = self.start + flat[:, None] * self.width + np.arange(self.width)
         return frozenset(every.ravel().tolist())
 
     def holds(self, other: Box) -> bool:
@@ -71,10 +73,21 @@ class Box:
         """Whether the boxes share a byte."""
         if self.memory != other.memory or self.empty or other.empty:
             return False
-        if (self.shape, self.width) == (other.shape, other.width):
+        if (self.start, self.shape, self.width) == (
+            other.start,
+            other.shape,
+            other.width,
+        ):
             pairs = zip(self.ranges, other.ranges, strict=True)
             return all(a < d and c < b for (a, b), (c, d) in pairs)
+        if self.end <= other.start or other.end <= self.start:
+            return False
         return not self.elements.isdisjoint(other.elements)
+
+    @property
+    def end(self) -> int:
+        """The address behind the memref."""
+        return self.start + int(np.prod(self.shape)) * self.width
 
     def conflicts(self, other: Box) -> bool:
         """Whether the order matters; accumulating may happen in any order."""
@@ -99,11 +112,19 @@ def box_of_key(array: np.ndarray, key: Any, mode: AccessMode) -> Box:
         else:
             assert 0 <= one < size
             ranges.append((int(one), int(one) + 1))
-    return Box(address(array), array.shape, tuple(ranges), mode, array.itemsize)
+    places = allocation(array), address(array)
+    return Box(*places, array.shape, tuple(ranges), mode, array.itemsize)
 
 
 def address(array: np.ndarray) -> int:
     return array.__array_interface__["data"][0]
+
+
+def allocation(array: np.ndarray) -> int:
+    """The address of the array that this one is a part of."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return address(array)
 
 
 # What happens ------------------------------------------------------------------------
@@ -117,8 +138,8 @@ class Launch:
     kernel: KernelOp
     first: int
     grid: tuple[int, ...]
-    shapes: list[tuple[int, tuple[int, ...], int]]
-    """Address, shape and bytes of an element of each buffer."""
+    shapes: list[tuple[int, int, tuple[int, ...], int]]
+    """Allocation, address, shape and bytes of an element of each buffer."""
     scalars: tuple[Any, ...]
     waits: list[tuple[tuple[Launch, ...], Selector]]
     touched: list[tuple[int, int, Box]] = field(default_factory=list)
@@ -146,13 +167,14 @@ class Launch:
         symbols = self.symbols(index)
         boxes: list[Box] = []
         for access in self.kernel.access_list:
-            memory, shape, width = self.shapes[access.buffer]
+            memory, first, shape, width = self.shapes[access.buffer]
             ranges: list[Range] = []
             for lo, size, limit in zip(access.lo, access.size, shape, strict=True):
                 start = lo.evaluate(symbols)
                 end = start + size.evaluate(symbols)
                 ranges.append((max(start, 0), min(end, limit)))
-            box = Box(memory, shape, tuple(ranges), access.mode, width, access.exact)
+            place = memory, first, shape, tuple(ranges)
+            box = Box(*place, access.mode, width, access.exact)
             boxes.append(box)
         return boxes
 
@@ -243,7 +265,15 @@ class Recorder(Orchestration):
                 translator.kernel,
                 done,
                 grid,
-                [(address(m.array), m.array.shape, m.array.itemsize) for m in memories],
+                [
+                    (
+                        allocation(m.array),
+                        address(m.array),
+                        m.array.shape,
+                        m.array.itemsize,
+                    )
+                    for m in memories
+                ],
                 scalars,
                 list(zip(sets, selectors, strict=True)),
             )

@@ -152,16 +152,36 @@ def matmul(
     target: Attribute | None,
     a_trans: bool,
     b_trans: bool,
-    *scale: Attribute,
+    bias: Sequence[Attribute],
+    scale: Sequence[Attribute],
 ) -> Tensor:
-    """`matmul %a, %b [scale %s] [to T]`: [.., M, K] x [.., K, N] -> [.., M, N]."""
+    """`matmul %a, %b [bias %c] [scale %s] [to T]`: [.., M, K] x [.., K, N]."""
     a, b = want_tensor(site, lhs, 0), want_tensor(site, rhs, 1)
     accumulated = accumulator(site, a, b)
     parts = sides(site, a, b, a_trans, b_trans)
     acc = tensor(accumulated, [*batch_dims(site, parts), parts.m, parts.n])
+    if bias:
+        _want_bias(site, want_tensor(site, bias[0], 2), acc)
     if scale:
-        return epilogue(site, acc, target or f32, 2, *scale)
+        return epilogue(site, acc, target or f32, 2 + len(bias), *scale)
     return tensor(product_element(site, accumulated, target), dims_of(acc))
+
+
+def _want_bias(site: Site, bias: Tensor, acc: Tensor) -> None:
+    """One number of the accumulator's type for each column (operand 2)."""
+    want_element(
+        site, bias, 2, bias.element_type == acc.element_type, str(acc.element_type)
+    )
+    want_rank(site, bias, 2, 1, least=False)
+    (size,), columns = dims_of(bias), dims_of(acc)[-1]
+    if equal_dim(size, columns) is None:
+        site.error(
+            "PTO122",
+            f"a bias of {size} for {columns} columns",
+            operand=2,
+            label=show(bias),
+            rule="one number for each column",
+        )
 
 
 def epilogue(

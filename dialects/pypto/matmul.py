@@ -73,22 +73,30 @@ class MatmulOp(ProductOp, Structured):
     s10 is s with its low 13 mantissa bits cleared, since the unit keeps 10. For all
     bits of s, multiply afterwards. Without `scale`, relu is of the accumulator.
 
+    `bias %c` is where the sums start: c holds a number of the accumulator's type for
+    each column. `pypto.add` behind a product becomes this.
+
     Example:
         %s = pypto.matmul %q, %k to bf16 {b_trans}
             : tensor<?x64x128xbf16>, tensor<?x128xbf16> -> tensor<?x64x?xbf16>
         %y = pypto.matmul %a, %b scale %s to i8 {relu}
             : tensor<?x64xi8>, tensor<64x32xi8>, tensor<32xf32> -> tensor<?x32xi8>
+        %y = pypto.matmul %a, %b bias %c to f16
+            : tensor<?x64xf16>, tensor<64x32xf16>, tensor<32xf32> -> tensor<?x32xf16>
     """
 
     name = "pypto.matmul"
 
+    bias = opt_operand_def(TensorType)
     scale = opt_operand_def(TensorType)
     target = opt_prop_def(TypeAttribute)
     a_trans = opt_prop_def(UnitAttr)
     b_trans = opt_prop_def(UnitAttr)
     relu = opt_prop_def(UnitAttr)
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
     SYNTAX = (
         Operands("lhs", "rhs"),
+        Clause("bias", Operands("bias"), optional=True),
         Clause("scale", Operands("scale"), optional=True),
         Clause("to", Type("target"), optional=True),
     )
@@ -103,18 +111,21 @@ class MatmulOp(ProductOp, Structured):
                 call.properties.get("target"),
                 call.has("a_trans"),
                 call.has("b_trans"),
-                *call.types("scale"),
+                call.types("bias"),
+                call.types("scale"),
             )
         ]
 
     def structure(self) -> Structure:
-        """Axes (batch.., m, n, k); an output scale lies along n."""
+        """Axes (batch.., m, n, k); bias and output scale lie along n."""
         turned = (self.a_trans is not None, self.b_trans is not None)
-        scales: list[Access] = []
-        if self.scale is not None:
-            shapes = shape_of(self.scale.type), shape_of(self.result.type)
-            scales.append(Access(self.scale, aligned(*shapes)))
-        return contraction(self.lhs, self.rhs, self.result, turned, scales)
+        shape = shape_of(self.result.type)
+        rows = [
+            Access(value, aligned(shape_of(value.type), shape))
+            for value in (self.bias, self.scale)
+            if value is not None
+        ]
+        return contraction(self.lhs, self.rhs, self.result, turned, rows)
 
 
 @irdl_op_definition

@@ -106,15 +106,16 @@ def _check_split(tile: CubeTileAttr, op: Operation) -> None:
     """Parts of a split k are added in the accumulator's type: the result's."""
     if tile.split_k == 0 or not op.results:
         return
-    if any(getattr(op, name, None) is not None for name in ("scale", "relu")):
+    extras = ("bias", "scale", "relu")
+    if any(getattr(op, name, None) is not None for name in extras):
         _raise(
             tile,
             op,
             "PTO214",
-            "split_k of a product with an output scale or relu",
+            "split_k of a product with a bias, an output scale or relu",
             "with split_k the parts are added before anything is done to the sum",
-            "it has `scale` or {relu}",
-            "split_k = 1, or multiply after the product",
+            "it has `bias`, `scale` or {relu}",
+            "split_k = 1, or do it after the product",
         )
     element = _element(op.results[0].type)
     if element not in (f32, i32):

@@ -12,6 +12,9 @@ from pyptoc.dialects.expr import (
     ExprSyntaxError,
     Facts,
     Interval,
+    alternatives,
+    bound_without,
+    limit_of,
     maximum,
     minimum,
     parse_compare,
@@ -331,3 +334,94 @@ def test_symbols_may_be_any_hashable():
     assert e.symbols() == (key, ("d", 0))
     assert e.subs({key: 1, ("d", 0): 5}).value == 7
     assert e.to_string(lambda k: "x" if k is key else "y") == "2 * x + y"
+
+
+# Solving -----------------------------------------------------------------------------
+
+A_RANGES = {"a": Interval(0, 30), "b": Interval(0, 40), "c": Interval(1, 9)}
+monotone = st.recursive(
+    st.sampled_from((A, -A, A * C)),
+    lambda e: st.one_of(
+        st.builds(lambda x, k, r: x * k + r, e, st.integers(-5, 5), st.integers(-9, 9)),
+        st.builds(lambda x, k: x.floordiv(k), e, st.integers(1, 6)),
+        st.builds(lambda x, k: x.ceildiv(k), e, st.integers(1, 6)),
+        st.builds(lambda x, k: x + k * B, e, st.integers(-3, 3)),
+    ),
+    max_leaves=4,
+)
+
+
+@settings(max_examples=60)
+@given(e=monotone, limit=st.integers(-60, 60), env=values)
+def test_limit(e: Expr, limit: int, env: dict[str, int]):
+    found = limit_of(e, "a", B - B + limit, A_RANGES)
+    assume(found is not None and env["c"] >= 1)
+    assert found is not None
+    bound = found.value.evaluate(env)
+    holds = env["a"] < bound if found.is_upper else env["a"] >= bound
+    assert holds == (e.evaluate(env) < limit)
+
+
+def test_limits_that_are_found():
+    end = Expr.sym("end")
+    for e, text in (
+        (64 * A + 16, "a < (end + 47) floordiv 64"),
+        (A.floordiv(2) * 16, "a < 2 * (end ceildiv 16)"),
+        (5 - A, "a >= 6 - end"),
+        ((A + 1).ceildiv(4), "a < 4 * end - 4"),
+        (A * C + B, "a < (end - b) ceildiv c"),
+    ):
+        found = limit_of(e, "a", end, A_RANGES)
+        assert found is not None
+        shown = f"a {'<' if found.is_upper else '>='} {found.value.to_string()}"
+        assert shown == text
+    for e in (A.mod(2), A + A.floordiv(2), minimum(A, B), A * B, A * A):
+        assert limit_of(e, "a", end, A_RANGES) is None
+
+
+nonzero = constant_divisions.filter(lambda tree: not divides_by_zero(tree))
+
+
+def divides_by_zero(tree) -> bool:
+    if not isinstance(tree, tuple):
+        return False
+    return (tree[0] in OPS[3:6] and tree[2] == 0) or any(map(divides_by_zero, tree[1:]))
+
+
+@given(tree=nonzero, env=values)
+@settings(max_examples=60)
+def test_alternatives(tree, env: dict[str, int]):
+    e = build(tree)
+    for op, pick in (("min", min), ("max", max)):
+        assert pick(x.evaluate(env) for x in alternatives(e, op)) == e.evaluate(env)
+
+
+@given(tree=nonzero, env=values)
+@settings(max_examples=60)
+def test_bound_without(tree, env: dict[str, int]):
+    env = {name: abs(value) % 30 for name, value in env.items()}
+    facts = Facts({name: Interval(0, 29) for name in NAMES})
+    facts.assume_range("a", 0, B)
+    env["a"] = min(env["a"], env["b"])
+    e = build(tree)
+    for upper in (False, True):
+        bound = bound_without(e, {"a"}, facts, upper=upper)
+        if bound is not None:
+            assert "a" not in bound.symbols()
+            value = bound.evaluate(env)
+            assert value >= e.evaluate(env) if upper else value <= e.evaluate(env)
+    size = minimum(16, C - 16 * A)
+    assert bound_without(size, {"a"}, facts, upper=True) == minimum(16, C)
+
+
+@given(env=values, k=st.sampled_from((16, 32, 64, 128)), n=st.integers(1, 16))
+@settings(max_examples=40)
+def test_simplify_division_by_a_multiple(env: dict[str, int], k: int, n: int):
+    ranges = {"n": Interval(1, 16)}
+    size = Expr.sym("n")
+    ends = (16 * A + size + 32 * B).ceildiv(k), (16 * A + size - 1).floordiv(k)
+    for e in ends:
+        short = simplify(e, ranges)
+        assert "n" not in short.symbols()
+        assert short.evaluate({**env, "n": n}) == e.evaluate({**env, "n": n})
+    assert simplify((16 * A + size).ceildiv(16), ranges) == A + 1

@@ -104,6 +104,50 @@ def test_float_products_in_batches() -> None:
     check(text, inputs, to_i8(acc), np.maximum(acc, 0).astype(bf16))
 
 
+def test_ops_behind_a_product() -> None:
+    """bias, relu and a cast that stand behind a product are one task with it."""
+    text = """
+    #tile = #pypto.cube<m = [16, 32], k = [32, 64], n = [32, 64]>
+    func.func @f(%a: tensor<2x?x?xbf16> {pypto.dims = ["M", "K"]},
+                 %b: tensor<?x70xbf16> {pypto.dims = ["K"]}, %s: tensor<70xf32>,
+                 %c: tensor<?x?xi8> {pypto.dims = ["P", "Q"]},
+                 %d: tensor<?x?xi8> {pypto.dims = ["Q", "R"]},
+                 %t: tensor<1x?xi32> {pypto.dims = ["R"]})
+        -> (tensor<2x?x70xbf16>, tensor<?x?xf16>, tensor<?x?xi32>) {
+      %x = pypto.matmul %a, %b {tile = #tile}
+      %xs = pypto.add %s, %x
+      %xr = pypto.relu %xs
+      %xh = pypto.cast %xr to bf16
+      %y = pypto.matmul %c, %d
+      %yt = pypto.add %y, %t
+      %yh = pypto.cast %yt to f16
+      %yr = pypto.relu %yh
+      %z = pypto.matmul %c, %d
+      %zt = pypto.add %z, %t
+      func.return %xh, %yr, %zt : tensor<2x?x70xbf16>, tensor<?x?xf16>, tensor<?x?xi32>
+    }
+    """
+    draw = np.random.default_rng(2)
+    bf16 = ml_dtypes.bfloat16
+    assert compile(text).text.count("npu.kernel") == 3
+    for m, k, q, r in (
+        (33, 130, 70, 300),
+        (1, 1, 0, 3),
+        (5, 0, 2000, 17),
+        (0, 3, 1, 0),
+    ):
+        a, b = (draw.integers(-8, 9, s).astype(bf16) for s in ((2, m, k), (k, 70)))
+        s = draw.integers(-50, 51, 70).astype(F32)
+        c, d = (draw.integers(-128, 128, s).astype(np.int8) for s in ((m, q), (q, r)))
+        t = draw.integers(-(2**20), 2**20, (1, r)).astype(np.int32)
+        x = np.maximum(np.matmul(a.astype(F32), b.astype(F32)) + s, 0)
+        y = c.astype(np.int32) @ d.astype(np.int32) + t
+        with np.errstate(over="ignore"):
+            half = np.maximum(y.astype(F32).astype(np.float16), 0)
+        inputs = {"a": a, "b": b, "s": s, "c": c, "d": d, "t": t}
+        check(text, inputs, x.astype(bf16), half, y)
+
+
 @pytest.mark.parametrize(("size", "message"), [(7, "7, not 8"), (9, "9, not 8")])
 def test_a_scale_for_each_column(size: int, message: str) -> None:
     text = """

@@ -1,10 +1,11 @@
 """
 Random programs through the whole pipeline, on both machines.
 
-Each example is compiled by the default pipeline and run in program order and with the
-pipes of each task as far apart as the flags allow. Judges are the reference interpreter
-on the source and, for single ops, goldens of plain numpy. `operators` are long programs
-of all kinds of ops that run after every pass; `make fuzz` draws thousands of them.
+Each example is compiled by the default pipeline, with random switches of the passes and
+sizes of memories, and run in program order and with the pipes of each task as far apart
+as the flags allow. Judges are the reference interpreter on the source and, for single
+ops, goldens of plain numpy. `operators` are long programs of all kinds of ops that run
+after every pass; `make fuzz` draws thousands of them.
 
 Each family has a share of the examples; `pytest --hypothesis-profile=long` draws many
 times more, and makes a failing one small first. What fails is printed as MLIR.
@@ -19,10 +20,13 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, note, settings
 from hypothesis import strategies as st
 from random_ops import MACHINES
+from random_pipelines import machine_like, pipeline
 from random_programs import FAMILIES, check, operators
 from random_single_ops import SINGLE
 from random_stages import stages
 from random_writer import Program
+
+from pyptoc.runtime.machine import load_machine
 
 EXAMPLES = {
     "chains": 15,
@@ -35,9 +39,12 @@ EXAMPLES = {
     "casts": 10,
     "grouped": 8,
     "scaled": 8,
-    "operators": 25,
+    "operators": 5,
 }
-"""How many of each family an ordinary run draws."""
+"""How many of each family an ordinary run draws; of operators, in each part."""
+
+PARTS = 20
+"""In so many tests the operators are drawn."""
 
 SCALE = settings.default.max_examples / settings.get_profile("default").max_examples
 
@@ -68,7 +75,8 @@ def run(family: str, make: Callable[[Random], Program]) -> None:
     def one(random: Random, machine: str, order: int) -> None:
         program = make(random)
         note(program.text)
-        check(program, machine, order)
+        note(options := pipeline(random))
+        check(program, machine_like(load_machine(machine), random), order, options)
 
     one()
 
@@ -83,15 +91,18 @@ def test_single_ops(family: str) -> None:
     run(family, SINGLE[family])
 
 
-@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize("part", range(PARTS))
 def test_operators(part: int) -> None:
-    """A quarter of the examples, so that cores share them."""
+    """A part of the examples, so that cores share them."""
 
     @examples("operators")
     @given(st.integers(0, 2**64 - 1), st.booleans(), st.integers(1, 99))
     def one(number: int, other: bool, order: int) -> None:
-        program = operators(Random(number))
+        random = Random(PARTS * number + part)
+        program = operators(random)
         note(program.text)
-        stages(program, MACHINES[other and not program.needs_mx], order)
+        note(options := pipeline(random))
+        machine = load_machine(MACHINES[other and not program.needs_mx])
+        stages(program, machine_like(machine, random), order, pipeline=options)
 
     one()

@@ -1,4 +1,5 @@
-"""Mixed kernels on the executor: an attention written by hand, channels, faults."""
+"""Mixed kernels: an attention written by hand and planned by the passes, channels,
+faults."""
 
 from __future__ import annotations
 
@@ -10,13 +11,17 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from happens_before import problems_of
 from kernel_harness import run_kernel
 from numpy.typing import NDArray
 
 from pyptoc.api import compile
 from pyptoc.dialects.context import make_context
 from pyptoc.dialects.diagnostics import CompileError, RunError
+from pyptoc.dialects.npu import kernels_of
 from pyptoc.dialects.parsing import parse_module
+from pyptoc.dialects.tile_alloc import Allocation
+from pyptoc.dialects.tile_channel import ChannelOp
 from pyptoc.dialects.verify import verify_module
 from pyptoc.runtime.executor import Executable
 from pyptoc.runtime.machine import load_machine
@@ -25,10 +30,16 @@ FOLDER = Path(__file__).parent / "handwritten"
 MACHINE = load_machine("ascend950")
 SIZES = [(1, 1, 1), (2, 128, 256), (1, 100, 300), (2, 65, 129), (1, 300, 700)]
 """Heads, queries, keys."""
+LEVELS = ("flat", "kernel", "program", "planned")
+PLAN = "plan-memory,insert-sync,schedule"
 ORDERS = range(6)
 
 
+@cache
 def source(level: str) -> str:
+    """As it was written, or `planned`: the kernel after the passes that plan it."""
+    if level == "planned":
+        return compile(source("kernel"), pipeline=PLAN).text
     return (FOLDER / f"attention_{level}.mlir").read_text()
 
 
@@ -65,16 +76,32 @@ def is_right(results: dict[str, Any], inputs: dict[str, Any]) -> bool:
 
 
 @pytest.mark.parametrize("sizes", SIZES)
-@pytest.mark.parametrize("level", ["flat", "kernel", "program"])
+@pytest.mark.parametrize("level", LEVELS)
 def test_attention(level: str, sizes: tuple[int, int, int]) -> None:
     inputs = operands(*sizes)
     assert is_right(executable(level).run(inputs), inputs)
 
 
+@pytest.mark.parametrize("level", LEVELS[2:])
 @pytest.mark.parametrize("order", ORDERS)
-def test_any_order_of_the_pipes(order: int) -> None:
-    inputs = operands(1, 100, 300)
-    assert is_right(executable("program").run(inputs, order=order), inputs)
+def test_any_order_of_the_pipes(order: int, level: str) -> None:
+    for sizes in (1, 100, 300), (1, 1, 129), (2, 65, 1):
+        inputs = operands(*sizes)
+        assert is_right(executable(level).run(inputs, order=order), inputs)
+
+
+@pytest.mark.parametrize("order", [None, *ORDERS])
+def test_no_keys(order: int | None) -> None:
+    """No trip at all: what is left is a sum of nothing, divided by 0."""
+    inputs = operands(1, 70, 0)
+    assert np.isnan(executable("planned").run(inputs, order=order)["out"]).all()
+
+
+@pytest.mark.parametrize("keys", [0, 1, 700])
+def test_nothing_is_unordered_within_a_core(keys: int) -> None:
+    module = parse_module(source("planned"), "test.mlir", make_context())
+    (kernel,) = kernels_of(module).values()
+    assert not problems_of(kernel, {"queries": 100, "keys": keys})
 
 
 PAIRS = sorted(set(re.findall(r"set_flag \[(\w+ -> \w+),", source("program"))))
@@ -177,12 +204,56 @@ def test_channel_faults(slots: int, changed: dict[str, str], message: str) -> No
         exchange("rows", slots, **changed)
 
 
-@pytest.mark.parametrize("pipeline", ["plan-memory", "insert-sync", None])
-def test_passes_do_not_plan_mixed_kernels(pipeline: str | None) -> None:
-    """An error at the kernel; what is planned for one core would be wrong for three."""
+@pytest.mark.parametrize("pipeline", ["plan-memory", "insert-sync", PLAN])
+def test_what_has_addresses_and_flags_is_left_alone(pipeline: str) -> None:
+    """They belong together: other addresses would need other flags."""
+    want = compile(source("program"), pipeline="schedule").text
+    assert compile(source("program"), pipeline=f"{pipeline},schedule").text == want
+
+
+def test_an_instruction_outside_of_the_sections() -> None:
+    text = source("kernel").replace(
+        "  tile.section vector (%half) {", STRAY + "  tile.section vector (%half) {"
+    )
     with pytest.raises(CompileError) as failure:
-        compile(source("kernel"), pipeline=pipeline)
+        compile(text, pipeline="insert-sync")
     (found,) = failure.value.diagnostics
     assert found.code == "PTO504"
-    assert "mixed kernel @attend" in found.message
-    assert compile(source("program"), pipeline="insert-sync,schedule").text
+    assert "tile.fill stands in no section of the mixed kernel @attend" in found.message
+
+
+STRAY = """
+  %stray = tile.alloc : !tile.buf<4x16xf32, ub>
+  tile.fill 0.0 into %stray [4, 16]
+"""
+
+
+def test_channels_lie_beside_all_other_buffers() -> None:
+    """A slot may be filled at any time, so nothing shares its bytes."""
+    module = parse_module(source("planned"), "test.mlir", make_context())
+    taken: dict[str, list[range]] = {}
+    channels: dict[str, list[range]] = {}
+    for op in module.walk():
+        if isinstance(op, Allocation):
+            assert op.address is not None
+            kind = channels if isinstance(op, ChannelOp) else taken
+            place = range(op.address, op.address + op.total_bytes)
+            kind.setdefault(op.type.space.value, []).append(place)
+    assert {name: len(found) for name, found in channels.items()} == {"ub": 2, "l1": 1}
+    for name, found in channels.items():
+        for number, one in enumerate(found):
+            for other in (*taken[name], *found[:number]):
+                assert one.stop <= other.start or other.stop <= one.start
+
+
+def test_a_channel_that_does_not_fit() -> None:
+    """Its slots are its author's: they are not given up."""
+    text = source("kernel").replace(
+        "{slots = 2} : !tile.chan", "{slots = 4} : !tile.chan"
+    )
+    with pytest.raises(CompileError) as failure:
+        compile(text, pipeline="plan-memory")
+    (found,) = failure.value.diagnostics
+    assert found.code == "PTO211"
+    assert "ub of ascend950 is over capacity in kernel @attend" in found.message
+    assert "%scores: 64x128xf32, 4 slots, 131072 bytes" in found.notes[0].message

@@ -19,6 +19,12 @@ func.func @memory(%g: memref<4xi64, "gm">, %n: index, %e: !npu.events) -> memref
   %s = npu.reinterpret %a to i8
   // CHECK-NEXT: %s2 = npu.reinterpret %c to f32 : memref<?x?xi8, "gm"> -> memref<?x?xf32, "gm">
   %s2 = npu.reinterpret %c to f32 : memref<?x?xi8, "gm"> -> memref<?x?xf32, "gm">
+  // CHECK-NEXT: %arena = npu.alloc[4096] {policy = "slots", slots = 2} : memref<4096xi8, "gm">
+  %arena = npu.alloc[4096] {policy = "slots", slots = 2} : memref<4096xi8, "gm">
+  // CHECK-NEXT: %p = npu.place %arena at 512[%n, 64] : memref<4096xi8, "gm"> -> memref<?x64xf32, "gm">
+  %p = npu.place %arena at 512[%n, 64] : memref<4096xi8, "gm"> -> memref<?x64xf32, "gm">
+  // CHECK-NEXT: %q = npu.place %arena at %n[14, 64] {tag = "q"} : memref<4096xi8, "gm"> -> memref<14x64xf32, "gm">
+  %q = npu.place %arena at %n[14, 64] {tag = "q"} : memref<14x64xf32, "gm">
   // CHECK-NEXT: %v = npu.read %g[3] : memref<4xi64, "gm"> -> index
   %v = npu.read %g[3]
   // CHECK-NEXT: %w = npu.read %g[%n] after(%e, %e overlaps) : memref<4xi64, "gm"> -> f32

@@ -19,6 +19,10 @@ func.func @types(%a: tensor<?x64xbf16>, %b: tensor<64x32xbf16>, %i: tensor<4x64x
   %s0 = pypto.matmul %i, %j scale %s to i8 {relu}
   // CHECK: pypto.matmul %i, %j scale %[[S]] : tensor<4x64xi8>, tensor<64x8xi8>, tensor<8xf32> -> tensor<4x8xf32>
   %s1 = pypto.matmul %i, %j scale %s
+  // CHECK: %[[C:.*]] = pypto.full 1[8] : tensor<8xi32>
+  %c = pypto.full 1[8] : tensor<8xi32>
+  // CHECK: pypto.matmul %i, %j bias %[[C]] scale %[[S]] to f16 {relu} : tensor<4x64xi8>, tensor<64x8xi8>, tensor<8xi32>, tensor<8xf32> -> tensor<4x8xf16>
+  %s2 = pypto.matmul %i, %j bias %c scale %s to f16 {relu}
   // CHECK: pypto.matmul %e, %f : tensor<4x64xf8E4M3FN>, tensor<64x8xf8E5M2> -> tensor<4x8xf32>
   %4 = pypto.matmul %e, %f
   func.return

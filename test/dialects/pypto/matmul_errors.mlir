@@ -284,3 +284,21 @@ func.func @i8_needs_a_scale(%a: tensor<4x16xi8>, %b: tensor<16x8xi8>) {
   %0 = pypto.matmul %a, %b to i8 {relu}
   func.return
 }
+
+// -----
+
+func.func @bias_size(%a: tensor<4x16xi8>, %b: tensor<16x8xi8>, %s: tensor<1xi32>) {
+  // CHECK: error[PTO122]: a bias of 1 for 8 columns
+  // CHECK: rule: one number for each column
+  %0 = pypto.matmul %a, %b bias %s
+  func.return
+}
+
+// -----
+
+func.func @bias_type(%a: tensor<4x16xi8>, %b: tensor<16x8xi8>, %s: tensor<8xf32>, %t: tensor<8xf32>) {
+  // CHECK: error[PTO111]: matmul of f32 elements: %s is tensor<8xf32>
+  // CHECK: rule: elements are i32
+  %0 = pypto.matmul %a, %b bias %s scale %t
+  func.return
+}

@@ -14,6 +14,9 @@ npu.kernel @matmul (%i) (%m: index, %later: i1) on cube {
   tile.matmul %a, %b into %c [16, 256, 0] accumulate
   // CHECK-NEXT: tile.matmul %a, %b into %c [16, %m, %m] accumulate %later {tag = "x"} : !tile.buf
   tile.matmul %a, %b into %c [16, %m, %m] accumulate %later {tag = "x"}
+  %t = tile.alloc : !tile.buf<1x256xf32, bias>
+  // CHECK: tile.matmul %a, %b bias %t into %c [%m, 256, 64] accumulate %later : !tile.buf<16x64xbf16, l0a>, !tile.buf<64x256xbf16, l0b>, !tile.buf<1x256xf32, bias>, !tile.buf<16x256xf32, l0c>
+  tile.matmul %a, %b bias %t into %c [%m, 256, 64] accumulate %later
 }
 
 // CHECK-LABEL: npu.kernel @types

@@ -14,6 +14,17 @@ npu.kernel @matmul (%i) (%p: i1) on cube {
   tile.matmul %a, %a into %c [16, 256, 64]
   // CHECK: tile.matmul: the accumulator must be in l0c, but is in l0b
   tile.matmul %a, %b into %b [16, 256, 64]
+  %row = tile.alloc : !tile.buf<1x256xf32, bias>
+  %wide = tile.alloc : !tile.buf<1x256xi32, bias>
+  %short = tile.alloc : !tile.buf<1x64xf32, bias>
+  // CHECK: tile.matmul: the bias must be in bias, but is in l0c
+  tile.matmul %a, %b bias %c into %c [16, 256, 64]
+  // CHECK: tile.matmul: a bias of i32 for sums in f32
+  tile.matmul %a, %b bias %wide into %c [16, 256, 64]
+  // CHECK: tile.matmul: n is 256, not 0 to 64
+  tile.matmul %a, %b bias %short into %c [16, 256, 64]
+  // CHECK: tile.matmul: adds to what is there, so it starts at no bias
+  tile.matmul %a, %b bias %row into %c [16, 256, 64] accumulate
   // CHECK: tile.matmul: takes 3 extents [m, n, k], got 2
   tile.matmul %a, %b into %c [16, 256]
   // CHECK: tile.matmul: m is 17, not 0 to 16
@@ -31,9 +42,9 @@ npu.kernel @matmul (%i) (%p: i1) on cube {
   // CHECK: tile.matmul: integer products accumulate in i32, not f32
   tile.matmul %ai, %bi into %c [16, 256, 64]
   // CHECK: tile.matmul: accumulates both always and on a condition
-  "tile.matmul"(%a, %b, %c, %p) <{static_extents = array<i64: 16, 16, 16>, accumulating, operandSegmentSizes = array<i32: 1, 1, 0, 1, 0, 1>}> : (!tile.buf<16x64xbf16, l0a>, !tile.buf<64x256xbf16, l0b>, !tile.buf<16x256xf32, l0c>, i1) -> ()
+  "tile.matmul"(%a, %b, %c, %p) <{static_extents = array<i64: 16, 16, 16>, accumulating, operandSegmentSizes = array<i32: 1, 1, 0, 0, 1, 0, 1>}> : (!tile.buf<16x64xbf16, l0a>, !tile.buf<64x256xbf16, l0b>, !tile.buf<16x256xf32, l0c>, i1) -> ()
   // CHECK: tile.matmul: takes 0 scale buffers
-  "tile.matmul"(%a, %b, %a, %c) <{static_extents = array<i64: 16, 16, 16>, operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0>}> : (!tile.buf<16x64xbf16, l0a>, !tile.buf<64x256xbf16, l0b>, !tile.buf<16x64xbf16, l0a>, !tile.buf<16x256xf32, l0c>) -> ()
+  "tile.matmul"(%a, %b, %a, %c) <{static_extents = array<i64: 16, 16, 16>, operandSegmentSizes = array<i32: 1, 1, 1, 0, 1, 0, 0>}> : (!tile.buf<16x64xbf16, l0a>, !tile.buf<64x256xbf16, l0b>, !tile.buf<16x64xbf16, l0a>, !tile.buf<16x256xf32, l0c>) -> ()
 }
 
 // -----

@@ -38,6 +38,9 @@ npu.kernel @attend (%h, %i) (%q: memref<?x?x128xbf16, "gm">, %k: memref<?x?x128x
   %v_l1 = tile.alloc {slots = 2} : !tile.buf<128x128xbf16, l1>
   %left = tile.alloc {slots = 2} : !tile.buf<128x128xbf16, l0a>
   %right = tile.alloc {slots = 2} : !tile.buf<128x128xbf16, l0b>
+  %qk = tile.alloc {slots = 2} : !tile.buf<128x128xf32, l0c>
+  %pv = tile.alloc {slots = 2} : !tile.buf<128x128xf32, l0c>
+  %exps = tile.alloc {slots = 2} : !tile.buf<128x128xbf16, ub>
   %sum = tile.alloc : !tile.buf<128x1xf32, ub>
   %max = tile.alloc : !tile.buf<128x1xf32, ub>
   %total = tile.alloc : !tile.buf<128x128xf32, ub>
@@ -55,11 +58,11 @@ npu.kernel @attend (%h, %i) (%q: memref<?x?x128xbf16, "gm">, %k: memref<?x?x128x
     %key = pypto.index 128 * %t
     %n = pypto.index min(128, %keys - %key)
     %ks = tile.slot %k_l1[%s]
-    %acc = tile.alloc : !tile.buf<128x128xf32, l0c>
+    %acc = tile.slot %qk[%s]
     %x = tile.alloc : !tile.buf<128x128xf32, ub>
     %new = tile.alloc : !tile.buf<128x1xf32, ub>
     %alpha = tile.alloc : !tile.buf<128x1xf32, ub>
-    %narrow = tile.alloc : !tile.buf<128x128xbf16, ub>
+    %narrow = tile.slot %exps[%s]
     %p = tile.alloc : !tile.buf<128x128xbf16, l1>
     tile.load %k[%h, %key, 0] [%n, 128] into %ks
     tile.move %q_l1[0, 0] [%m, 128] into %l0
@@ -82,13 +85,13 @@ npu.kernel @attend (%h, %i) (%q: memref<?x?x128xbf16, "gm">, %k: memref<?x?x128x
     tile.move %narrow[0, 0] [%m, %n] into %p
 
     %vs = tile.slot %v_l1[%s]
-    %pv = tile.alloc : !tile.buf<128x128xf32, l0c>
+    %part = tile.slot %pv[%s]
     %y = tile.alloc : !tile.buf<128x128xf32, ub>
     tile.load %v[%h, %key, 0] [%n, 128] into %vs
     tile.move %p[0, 0] [%m, %n] into %l1
     tile.move %vs[0, 0] [%n, 128] into %r1
-    tile.matmul %l1, %r1 into %pv [%m, 128, %n]
-    tile.move %pv[0, 0] [%m, 128] into %y
+    tile.matmul %l1, %r1 into %part [%m, 128, %n]
+    tile.move %part[0, 0] [%m, 128] into %y
 
     tile.mul %total, %alpha row into %total [%m, 128]
     tile.add %total, %y into %total [%m, 128]

@@ -1,0 +1,33 @@
+"""Sizes as remarks show them: numbers with units, dimensions by their names."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from xdsl.dialects import func
+from xdsl.ir import SSAValue
+
+from pyptoc.dialects.expr import Expr
+from pyptoc.passes.ownership import byte_text
+from pyptoc.passes.shapes import DimKey, argument_dimension_names
+
+
+def size_text(size: Expr, function: func.FuncOp) -> str:
+    """`4.19 MB`, or `256 * M + 4096 B`."""
+    if size.is_const:
+        return byte_text(size.value)
+    names = argument_dimension_names(function)
+
+    def name(key: Hashable) -> str:
+        if isinstance(key, DimKey):
+            axes = list(function.body.block.args)
+            known = (
+                names.get((axes.index(key.value), key.axis))
+                if key.value in axes
+                else None
+            )
+            return known or f"dim(%{key.value.name_hint}, {key.axis})"
+        hint = key.name_hint if isinstance(key, SSAValue) else None
+        return f"%{hint}" if hint else "%.."
+
+    return f"{size.to_string(name)} B"
