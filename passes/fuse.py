@@ -41,6 +41,9 @@ from pyptoc.passes.structured import is_one, is_reduction, is_scan
 from pyptoc.passes.windows import views_of
 from pyptoc.runtime.machine import Machine
 
+CLEARLY = 0.98
+"""The share of the time that two steps may take in the place of one."""
+
 
 class Grouping(Protocol):
     """The groups of a block, as partition has formed them so far."""
@@ -180,7 +183,7 @@ class Fusion:
         apart, together = fusing.modelled()
         together += self.costs.launch
         apart += fusing.repeated()
-        if together >= apart:
+        if together >= CLEARLY * apart:
             self._refuse(product, self._slower(apart, together))
             return False
         cut.apply(stored, 0)

@@ -65,7 +65,7 @@ class PartitionPass(PyptocPass):
     nests: bool = True
     """Whether the body of a loop of independent trips may be one task."""
 
-    fuse: bool = False
+    fuse: bool = True
     """Let vector ops read a product where it is on chip, and share tasks with it."""
     cut: bool = True
     """Fold few long rows in column tiles, on all cores, then together."""

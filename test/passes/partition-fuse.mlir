@@ -88,7 +88,11 @@ func.func @readers(%a: tensor<64x64xf16>, %b: tensor<64x64xf16>) -> tensor<64x64
   func.return %z : tensor<64x64xf32>
 }
 // CHECK-LABEL: func.func @readers
-// CHECK-NOT: mixed
+// CHECK-NOT: npu.unit = "mixed"
+// CHECK-LABEL: func.func @returned
+// CHECK-NOT: npu.unit = "mixed"
+// CHECK-LABEL: func.func @split
+// CHECK-NOT: npu.unit = "mixed"
 
 func.func @returned(%a: tensor<64x64xf16>, %b: tensor<64x64xf16>) -> (tensor<64x64xf32>, tensor<64x64xf32>) {
   %y = pypto.matmul %a, %b
@@ -101,6 +105,18 @@ func.func @split(%a: tensor<64x512xf16>, %b: tensor<512x64xf16>) -> tensor<64x64
   %e = pypto.exp %y
   func.return %e : tensor<64x64xf32>
 }
+
+// CHECK-LABEL: func.func @scan
+// CHECK-NOT: npu.unit = "mixed"
+// CHECK-LABEL: func.func @turned
+// CHECK-NOT: npu.unit = "mixed"
+// CHECK-LABEL: func.func @overlap
+// CHECK-NOT: npu.unit = "mixed"
+// CHECK-LABEL: func.func @repeated
+// CHECK-NOT: npu.unit = "mixed"
+// CHECK-LABEL: func.func @row
+// CHECK-NOT: npu.unit = "mixed"
+// CHECK-LABEL: func.func @between
 
 // Refused: whole rows, turned, twice, repeated, one element a row.
 func.func @scan(%a: tensor<64x64xf16>, %b: tensor<64x64xf16>) -> tensor<64x64xf32> {
