@@ -40,6 +40,8 @@ class RowCuts:
     context: PyptocContext
     shapes: Shapes
     group: Group
+    force: bool = False
+    """Whatever the model says of the time."""
 
     def __post_init__(self) -> None:
         self.cores = self.context.machine.vector_cores
@@ -51,7 +53,9 @@ class RowCuts:
 
     def run(self) -> Parts | None:
         """Cut the group in two; None if it stays one, perhaps with divided columns."""
-        if self.rows is None or self.rows >= self.cores or not self.domain.whole_rows:
+        if self.rows is None or not self.domain.whole_rows:
+            return None
+        if self.rows >= self.cores and not self.force:
             return None
         cut = Cut(self.group.ops, self.shapes)
         if not cut.folds:
@@ -61,7 +65,7 @@ class RowCuts:
             return None
         now = self._rowwise(self.group.ops)
         then = self._stepwise(cut)
-        if then >= now:
+        if then >= now and not self.force:
             self._refuse(self._compared(now, then))
             return None
         cut.apply(cut.kept(self.costs, set()), self.width)
@@ -161,7 +165,7 @@ class RowCuts:
         stored = [v for v in self._leaving(ops) if not self._is_wide(v)]
         now = self._rowwise(ops)
         then = self._tiled(ops) + bool(stored) * self.costs.launch
-        if then >= now:
+        if then >= now and not self.force:
             self._refuse(self._compared(now, then))
             return None
         parts = self._apart(stored) if stored else None

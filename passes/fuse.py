@@ -73,6 +73,8 @@ class Fusion:
     shapes: Shapes
     fuse: bool
     cut: bool
+    force: bool
+    """Whatever the model says of the time."""
     parts: dict[Operation, int] = field(default_factory=dict[Operation, int])
     """Ops of different numbers are in different groups."""
     _settled: set[tuple[str, frozenset[Operation]]] = field(
@@ -146,7 +148,7 @@ class Fusion:
             return True
         if not self.cut:
             return False
-        halves = RowCuts(self.context, self.shapes, group).run()
+        halves = RowCuts(self.context, self.shapes, group, self.force).run()
         if halves is None:
             return False
         self._number(*halves)
@@ -183,7 +185,7 @@ class Fusion:
         apart, together = fusing.modelled()
         together += self.costs.launch
         apart += fusing.repeated()
-        if together >= CLEARLY * apart:
+        if together >= CLEARLY * apart and not self.force:
             self._refuse(product, self._slower(apart, together))
             return False
         cut.apply(stored, 0)
@@ -209,8 +211,7 @@ class Fusion:
         if not self._is_decided(group):
             reason = fusing.obstacle() or sink.obstacle()
             if reason is None:
-                apart, together = fusing.modelled()
-                reason = self._slower(apart, together) if together >= apart else None
+                reason = self._why_slower(fusing)
             if reason is not None:
                 self._refuse(product, reason)
                 return False
@@ -275,8 +276,13 @@ class Fusion:
         reason = fusing.obstacle()
         if reason is not None or decided:
             return reason
+        return self._why_slower(fusing)
+
+    def _why_slower(self, fusing: Fusing) -> str | None:
         apart, together = fusing.modelled()
-        return self._slower(apart, together) if together >= apart else None
+        if self.force or together < apart:
+            return None
+        return self._slower(apart, together)
 
 
 def products_in(made: Mapping[SSAValue, Made]) -> dict[SSAValue, Product]:

@@ -17,12 +17,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.pypto.attrs import SPLIT_CHOSEN, CubeTileAttr
 from pyptoc.dialects.pypto.matmul import MatmulOp
-from pyptoc.dialects.pypto.shape import AssembleOp, TransposeOp, ViewOp
+from pyptoc.dialects.pypto.shape import AssembleOp
 from pyptoc.passes import cube_tiles
 from pyptoc.passes.cube_tiles import CubeTile
 from pyptoc.passes.fusion_cost import Costs, bits_of, known
@@ -42,7 +42,7 @@ from pyptoc.passes.structured import is_one, tensor_operands
 from pyptoc.passes.tile_settings import nearest_tile
 from pyptoc.passes.typed import element_type
 from pyptoc.passes.vector_tiles import VectorChooser
-from pyptoc.passes.windows import window_of
+from pyptoc.passes.windows import readers, window_of
 from pyptoc.runtime.machine import Machine
 
 
@@ -228,17 +228,6 @@ class Fusing:
     def _is_wide(self, value: SSAValue, domain: Domain) -> bool:
         dims = self.shapes.dims(value)
         return len(dims) > 1 and dims[-1] == domain.columns
-
-
-def readers(value: SSAValue) -> list[Operation]:
-    """The ops that use `value`, looking through views."""
-    found: list[Operation] = []
-    for use in value.uses:
-        if isinstance(use.operation, ViewOp | TransposeOp):
-            found += readers(use.operation.results[0])
-        else:
-            found.append(use.operation)
-    return found
 
 
 def apart(one: Read, other: Read, sizes: Sequence[Expr | None]) -> bool:

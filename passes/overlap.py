@@ -38,7 +38,7 @@ from pyptoc.dialects.expr import (
     simplify,
     slope_of,
 )
-from pyptoc.dialects.expr_core import Call, Symbol
+from pyptoc.dialects.expr_core import Call
 from pyptoc.dialects.npu import TasksOp
 from pyptoc.dialects.npu_attrs import ALL, OVERLAPS, Selector
 from pyptoc.passes.shapes import DimKey

@@ -50,7 +50,7 @@ from pyptoc.passes.reinterpret import split_views
 from pyptoc.passes.scale_pairs import join_pairs
 from pyptoc.passes.shapes import Dims, Shapes
 from pyptoc.passes.structured import LEAVES, tensor_operands, unit_of
-from pyptoc.passes.windows import window_of
+from pyptoc.passes.windows import readers, window_of
 
 SCAN_COLUMNS = 1024
 """Rows up to this length are scanned together with what is made of them."""
@@ -69,6 +69,8 @@ class PartitionPass(PyptocPass):
     """Let vector ops read a product where it is on chip, and share tasks with it."""
     cut: bool = True
     """Fold few long rows in column tiles, on all cores, then together."""
+    force: bool = False
+    """Fuse and cut wherever it is possible, also where it seems to be slower."""
 
     def run(self, ctx: PyptocContext, module: ModuleOp) -> None:
         for function in module.walk():
@@ -81,8 +83,8 @@ class PartitionPass(PyptocPass):
             if self.nests:
                 mark_nests(ctx, function)
             shapes = Shapes()
-            fusion = Fusion(ctx, function, shapes, self.fuse, self.cut)
-            form_block = partial(form, shapes, fusion.parts)
+            fusion = Fusion(ctx, function, shapes, self.fuse, self.cut, self.force)
+            form_block = partial(form, shapes, fusion.parts, self.fuse)
             if self.nests and any(outermost_parallel(function)):
                 mark(function, fusion, form_block, trial=True)
                 mark_groups(ctx, function)
@@ -117,9 +119,11 @@ def unmark(function: func.FuncOp) -> None:
             op.attributes.pop(key, None)
 
 
-def form(shapes: Shapes, parts: Mapping[Operation, int], block: Block) -> Grouping:
+def form(
+    shapes: Shapes, parts: Mapping[Operation, int], siblings: bool, block: Block
+) -> Grouping:
     """The groups of a block, as far as it stays as it is."""
-    grouping = Grouping(block, shapes, parts)
+    grouping = Grouping(block, shapes, parts, siblings)
     grouping.form()
     return grouping
 
@@ -132,6 +136,8 @@ class Grouping:
     shapes: Shapes
     parts: Mapping[Operation, int]
     """Ops of different numbers are in different groups."""
+    siblings: bool = False
+    """Whether those that read one product are one group, if they can be."""
     group_of: dict[Operation, Group] = field(default_factory=dict[Operation, Group])
 
     def __post_init__(self) -> None:
@@ -147,6 +153,22 @@ class Grouping:
                 self.assign(Group(0, unit, [op]))
             elif unit == "vector" and not is_free_leaf(op):
                 self._place(op)
+        if self.siblings:
+            for op in self.ops:
+                if unit_of(op) == "cube":
+                    self._join_readers(op.results[0])
+
+    def _join_readers(self, value: SSAValue) -> None:
+        """Make one group of those that read a product, as far as they fit."""
+        found = {id(g): g for op in readers(value) if (g := self._group(op))}
+        one, *others = [*found.values()] or [None]
+        for other in others:
+            if one is None or {one.unit, other.unit} != {"vector"}:
+                return
+            merged = self._merge([], [one, other])
+            if merged is not None:
+                self.assign(merged)
+                one = merged
 
     def finish(self) -> list[Group]:
         """The groups, in block order; the block is reordered to keep each together."""
@@ -181,7 +203,7 @@ class Grouping:
     def _place(self, op: Operation) -> None:
         neighbours = self._neighbours(op)
         for chosen in (neighbours, *([one] for one in reversed(neighbours))):
-            merged = self._merge(op, chosen)
+            merged = self._merge([op], chosen)
             if chosen and merged is not None:
                 self.assign(merged)
                 return
@@ -205,8 +227,10 @@ class Grouping:
         unique = {id(group): group for group in found if group is not None}
         return [group for group in unique.values() if group.unit == "vector"]
 
-    def _merge(self, op: Operation, groups: Sequence[Group]) -> Group | None:
-        members = {member for group in groups for member in group.ops} | {op}
+    def _merge(
+        self, more: Sequence[Operation], groups: Sequence[Group]
+    ) -> Group | None:
+        members = {member for group in groups for member in group.ops} | {*more}
         ops = [member for member in self.ops if member in members]
         unit = groups[0].unit if groups else "vector"
         if len({self.parts.get(member) for member in ops}) > 1:

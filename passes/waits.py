@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+
 from xdsl.dialects import func, scf
 from xdsl.ir import Block, Operation, Region, SSAValue
 

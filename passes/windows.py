@@ -83,3 +83,14 @@ def views_of(value: SSAValue) -> list[Operation]:
         if isinstance(use.operation, ViewOp | TransposeOp):
             found += [use.operation, *views_of(use.operation.results[0])]
     return found
+
+
+def readers(value: SSAValue) -> list[Operation]:
+    """The ops that use `value`, looking through views."""
+    found: list[Operation] = []
+    for use in value.uses:
+        if isinstance(use.operation, ViewOp | TransposeOp):
+            found += readers(use.operation.results[0])
+        else:
+            found.append(use.operation)
+    return found

@@ -214,7 +214,9 @@ class Fused:
             "}",
         ]
         within = {f"r{i}": 2e-2 for i in range(len(results))}
-        return Program("\n".join(lines) + "\n", self.inputs, within)
+        text = "\n".join(lines) + "\n"
+        mx = "scaled_mm" in text
+        return Program(text, self.inputs, within, needs_mx=mx)
 
 
 def fused(random: Random) -> Program:
