@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Self, cast
 
+from xdsl.dialects.builtin import NoneAttr, UnitAttr
 from xdsl.dialects.utils import EnumAttribute
 from xdsl.ir import (
     Attribute,
@@ -25,9 +26,7 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.str_enum import StrEnum
 
-from pyptoc.dialects.assembly import (
-    int_attr,
-)
+from pyptoc.dialects.assembly import UNIT, int_attr
 from pyptoc.dialects.tile_alloc import Allocation
 from pyptoc.dialects.tile_move import CROSSINGS
 from pyptoc.dialects.tile_types import (
@@ -55,13 +54,16 @@ class SplitAttr(EnumAttribute[Split], SpacedOpaqueSyntaxAttribute):
 SPLITS = {split: SplitAttr(split) for split in Split}
 
 _TAKES = {Space.UB: Pipe.V, Space.L1: Pipe.MTE1}
-PIPES_OF_WAY = {way: (pipe, _TAKES[way[1]]) for way, pipe in CROSSINGS.items()}
-"""The ways of a channel to the pipes that push, and that pop and free."""
+"""The pipe that pops and frees what was moved straight into a memory."""
 
 
 @irdl_attr_definition
 class ChannelType(ParametrizedAttribute, TypeAttribute):
-    """`!tile.chan<128x64xf32, l0c -> ub, rows>`: a tile, its way, how it is shared."""
+    """`!tile.chan<128x64xf32, l0c -> ub, rows>`: a tile, its way, how it is shared.
+
+    `l0c -> gm -> ub` is the way of a machine whose cores meet in memory only: what is
+    pushed lies there until it is popped.
+    """
 
     name = "tile.chan"
 
@@ -69,6 +71,8 @@ class ChannelType(ParametrizedAttribute, TypeAttribute):
     """What the cube core has, or the whole of what the vector cores have."""
     target: BufType
     split: SplitAttr
+    stop: UnitAttr | NoneAttr
+    """Whether it goes through gm."""
 
     @classmethod
     def of(
@@ -77,14 +81,38 @@ class ChannelType(ParametrizedAttribute, TypeAttribute):
         element_type: Attribute,
         way: tuple[Space, Space],
         split: Split = Split.ROWS,
+        through_gm: bool = False,
     ) -> Self:
         source, target = (BufType(shape, element_type, space) for space in way)
-        return cls(source, target, SPLITS[split])
+        return cls(source, target, SPLITS[split], UNIT if through_gm else NoneAttr())
 
     @property
     def way(self) -> tuple[Space, Space]:
         """From and to which memory."""
         return self.source.space, self.target.space
+
+    @property
+    def through_gm(self) -> bool:
+        return isinstance(self.stop, UnitAttr)
+
+    @property
+    def way_text(self) -> str:
+        """The way as it is written."""
+        source, target = self.way
+        return (
+            f"{source} -> gm -> {target}"
+            if self.through_gm
+            else f"{source} -> {target}"
+        )
+
+    @property
+    def push_pipe(self) -> Pipe:
+        return CROSSINGS[self.way]
+
+    @property
+    def pop_pipe(self) -> Pipe:
+        """The pipe that pops, and frees."""
+        return Pipe.MTE2 if self.through_gm else _TAKES[self.target.space]
 
     @property
     def to_vector(self) -> bool:
@@ -125,26 +153,27 @@ class ChannelType(ParametrizedAttribute, TypeAttribute):
             parser.parse_punctuation(",")
             source = parser.parse_str_enum(Space)
             parser.parse_punctuation("->")
+            through_gm = parser.parse_optional_keyword("gm") is not None
+            if through_gm:
+                parser.parse_punctuation("->")
             target = parser.parse_str_enum(Space)
             parser.parse_punctuation(",")
             split = parser.parse_str_enum(Split)
         shape = (dimensions[0], dimensions[1])
         ends = (BufType(shape, element_type, space) for space in (source, target))
-        return [*ends, SPLITS[split]]
+        return [*ends, SPLITS[split], UNIT if through_gm else NoneAttr()]
 
     def print_parameters(self, printer: Printer) -> None:
-        source, target = self.way
         rows, columns = self.shape
         with printer.in_angle_brackets():
             printer.print_string(f"{rows}x{columns}x")
             printer.print_attribute(self.target.element_type)
-            printer.print_string(f", {source} -> {target}, {self.split.data}")
+            printer.print_string(f", {self.way_text}, {self.split.data}")
 
     def verify(self) -> None:
-        if self.way not in PIPES_OF_WAY:
-            ways = " or ".join(f"{a} -> {b}" for a, b in PIPES_OF_WAY)
-            source, target = self.way
-            raise VerifyException(f"a channel goes {ways}, not {source} -> {target}")
+        if self.way not in CROSSINGS:
+            ways = " or ".join(f"{a} -> {b}" for a, b in CROSSINGS)
+            raise VerifyException(f"a channel goes {ways}, not {self.way_text}")
 
 
 def channel_type(value: SSAValue) -> ChannelType:
@@ -157,6 +186,7 @@ class ChannelOp(Allocation):
     """A queue of `slots` tiles between the sections of a mixed kernel.
 
     Its slots lie in the target's memory, from `addr` on: of each vector core its half.
+    Through gm, each has a place in the memory of its core there as well.
 
         %s = tile.channel {slots = 2} : !tile.chan<128x128xf32, l0c -> ub, rows>
     """

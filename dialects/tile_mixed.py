@@ -24,6 +24,11 @@ with the pipe that moves or uses the data, so a channel needs no flags:
     l0c -> ub   push on fix,  pop and free on v
     ub -> l1    push on mte3, pop and free on mte1
 
+Where a machine has no such way, channels go through memory, and a pop loads from it:
+
+    l0c -> gm -> ub    push on fix,  pop and free on mte2
+    ub -> gm -> l1     push on mte3, pop and free on mte2
+
 Before `split-mixed` a mixed kernel has no sections: it is flat, written as if one core
 had all memories, and `tile.move` takes tiles across (`tile_move.py`).
 """
@@ -71,7 +76,6 @@ from pyptoc.dialects.assembly import (
 )
 from pyptoc.dialects.npu_attrs import UNITS, Unit, UnitKindAttr
 from pyptoc.dialects.tile_channel import (
-    PIPES_OF_WAY,
     ChannelOp,
     ChannelType,
     channel_type,
@@ -187,7 +191,7 @@ class _ChannelUse(Instruction):
             verb = "push" if pushes else "pop or free"
             raise VerifyException(
                 f"the {section.unit.data} section does not {verb} "
-                f"a channel {' -> '.join(channel_type(self.operands[0]).way)}"
+                f"a channel {channel_type(self.operands[0]).way_text}"
             )
 
 
@@ -223,7 +227,7 @@ class PushOp(_ChannelUse):
 
     @property
     def pipe(self) -> Pipe:
-        return PIPES_OF_WAY[channel_type(self.channel).way][0]
+        return channel_type(self.channel).push_pipe
 
     def reads(self) -> list[SSAValue]:
         return [self.source]
@@ -276,7 +280,7 @@ class _Taking(_ChannelUse, ABC):
 
     @property
     def pipe(self) -> Pipe:
-        return PIPES_OF_WAY[channel_type(self.channel).way][1]
+        return channel_type(self.channel).pop_pipe
 
     def reads(self) -> list[SSAValue]:
         return []

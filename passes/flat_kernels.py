@@ -155,7 +155,7 @@ class Obstacle:
 
 def obstacles(
     kernel: KernelOp,
-    machine: Machine | None,
+    machine: Machine,
     aliases: Mapping[int, int] | None = None,
 ) -> list[Obstacle]:
     """
@@ -176,10 +176,18 @@ def obstacles(
     return [*found, *_through_memory(kernel, aliases or {})]
 
 
-def _of_crossing(crossing: Crossing, machine: Machine | None) -> Iterable[Obstacle]:
+def has_way(move: MoveOp, machine: Machine, through_gm: bool = False) -> bool:
+    """Whether a machine can move so from core to core, directly or through memory."""
+    source, dest = move.way
+    if through_gm:
+        return machine.has_route(source, "gm") and machine.has_route("gm", dest)
+    return machine.has_route(source, dest)
+
+
+def _of_crossing(crossing: Crossing, machine: Machine) -> Iterable[Obstacle]:
     move = crossing.move
     source, dest = move.way
-    if machine is not None and not machine.has_route(source, dest):
+    if not (has_way(move, machine) or has_way(move, machine, through_gm=True)):
         yield Obstacle(move, f"{machine.name} has no way {source} -> {dest}")
     if move.mixed_offsets != [0, 0]:
         yield Obstacle(move, "what crosses must start at [0, 0]")

@@ -35,6 +35,7 @@ from pyptoc.dialects.pypto.elementwise import CastOp
 from pyptoc.dialects.pypto.matmul import EpilogueOp, MmaOp
 from pyptoc.dialects.pypto.shape import CloneOp, ExpandOp, FullOp, TransposeOp, ViewOp
 from pyptoc.dialects.subscripts import Mixed
+from pyptoc.dialects.tile_types import Space
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.kernel_body import Tile, bounds_of, buffer_type_of
 from pyptoc.passes.lower_cube import CubeBody
@@ -291,6 +292,11 @@ class CubePart(CubeBody):
 
     def home(self, loop: scf.ForOp) -> InsertPoint:
         return self.mixed.home(loop)
+
+    def slotted(self, at: Operation, type_: tile.BufType) -> SSAValue:
+        """Level 0 is for one product at a time; its slots are for steps along K."""
+        staged = type_.space == Space.L1 or at.parent_op() in self.products
+        return super().slotted(at, type_) if staged else self.allocate(at, type_)
 
 
 class Use(Enum):

@@ -12,7 +12,7 @@ while the body does not fit. All tiles with as many columns are cut alike.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from xdsl.ir import SSAValue
@@ -61,10 +61,24 @@ def choose(body: NestBody) -> dict[MatmulOp, CubeTile]:
 def kept_operands(
     body: NestBody, tiles: Mapping[MatmulOp, CubeTile], widths: Mapping[Expr, int]
 ) -> set[SSAValue]:
-    """The operands that L1 keeps for an inner loop: as many as there is room for."""
+    """
+    The operands that L1 keeps, as many as there is room for.
+
+    They are those that an inner loop reads in each trip, then those that are read in
+    pieces: what comes at once needs the fewest flags.
+    """
+
+    def in_pieces(op: MatmulOp) -> bool:
+        tiles = [v for v in (op.lhs, op.rhs, op.result) if v in body.sizes]
+        return any(body.sizes[value].columns in widths for value in tiles)
+
+    pieces = {v for op in body.products if in_pieces(op) for v in (op.lhs, op.rhs)}
     kept = sorted(
-        body.windows,
-        key=lambda v: body.windows[v].most_rows * body.windows[v].most_columns,
+        (v for v in body.windows if v in body.again or v in pieces),
+        key=lambda v: (
+            v not in body.again,
+            body.windows[v].most_rows * body.windows[v].most_columns,
+        ),
     )
     room = body.machine.space("l1").bytes
     while kept and WorkingSet(body, tiles, widths, kept).peaks()["l1"] > room:
@@ -102,12 +116,18 @@ def legal(body: NestBody, op: MatmulOp, widths: Mapping[Expr, int]) -> CubeTile:
     n0 = round_up(width, c.n_multiple)
     n1 = round_up(size.most_columns, n0)
     tile = replace(tile, m0=m0, m1=m0, n0=n0, n1=n1, split=1)
-    return fitted(tile, c, body.machine)
+    return fitted(tile, c, body.machine, (1,) if op in body.given else (2, 1))
 
 
-def fitted(tile: CubeTile, c: Contraction, machine: Machine) -> CubeTile:
-    """The longest kL0 up to the tile's, of which L0A and L0B hold two, or one."""
-    for share in (2, 1):
+def fitted(
+    tile: CubeTile, c: Contraction, machine: Machine, shares: Sequence[int]
+) -> CubeTile:
+    """
+    The longest kL0 up to the tile's of which L0A and L0B hold so many.
+
+    A kL0 that was given is kept if it fits once, others are for two buffers.
+    """
+    for share in shares:
         k0 = tile.k0
         while k0 >= c.k_multiple:
             k1 = max(tile.k1 // k0, 1) * k0

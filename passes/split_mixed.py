@@ -20,6 +20,8 @@ path has as many pushes as pops and frees. Each side goes on in the flat kernel'
 and a slot is given back in the trip that popped it: no message waits for one that comes
 later, so one slot of each channel is enough.
 
+On a machine without a way between the cores, channels go through memory.
+
 How the two vector cores share the tiles is decided in `halves.py`. What keeps a kernel
 from being split is listed by `flat_kernels.obstacles`, which whoever forms mixed tasks
 may ask first.
@@ -48,6 +50,7 @@ from pyptoc.passes.flat_kernels import (
     Crossing,
     Obstacle,
     find_crossings,
+    has_way,
     is_flat,
     obstacles,
 )
@@ -57,6 +60,7 @@ from pyptoc.passes.sections import SectionWriter
 from pyptoc.passes.share import Halves
 from pyptoc.passes.slots import SPARE
 from pyptoc.passes.vector_section import VectorSectionWriter
+from pyptoc.runtime.machine import Machine
 
 SLOTS = 2
 """Slots of a channel: the next tile comes while this one is used."""
@@ -107,7 +111,7 @@ def split(ctx: PyptocContext, kernel: KernelOp, aliases: Mapping[int, int]) -> N
     rest = [op for op in block.ops if op not in set(common)]
     channels: dict[MoveOp, SSAValue] = {}
     for move, crossing in crossings.items():
-        channel = ChannelOp.make(_channel_type(crossing, halves), SLOTS)
+        channel = ChannelOp.make(_channel_type(crossing, halves, ctx.machine), SLOTS)
         channel.location = move.location
         channel.attributes[SPARE] = UnitAttr()
         channel.channel.name_hint = move.dest.name_hint
@@ -134,11 +138,16 @@ def split(ctx: PyptocContext, kernel: KernelOp, aliases: Mapping[int, int]) -> N
     erase_dead(kernel)
 
 
-def _channel_type(crossing: Crossing, halves: Halves) -> ChannelType:
+def _channel_type(crossing: Crossing, halves: Halves, machine: Machine) -> ChannelType:
     """A tile as large as the vector cores have room for together."""
     move = crossing.move
     share = halves.share(move.dest if crossing.to_vector else move.source)
     assert share is not None
     target = buffer_type(move.dest)
-    shape = share.of(target.shape, share.whole)
-    return ChannelType.of(shape, target.element_type, move.way, share.split)
+    return ChannelType.of(
+        share.of(target.shape, share.whole),
+        target.element_type,
+        move.way,
+        share.split,
+        through_gm=not has_way(move, machine),
+    )

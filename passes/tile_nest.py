@@ -37,18 +37,15 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from pyptoc.dialects.expr import Compare, Expr, minimum
 from pyptoc.dialects.pypto.attrs import CubeTileAttr
 from pyptoc.dialects.pypto.elementwise import BINARY_OPS, CastOp
-from pyptoc.dialects.pypto.matmul import EpilogueOp, MatmulOp, MmaOp
+from pyptoc.dialects.pypto.matmul import MatmulOp
 from pyptoc.dialects.pypto.reduce import CumsumOp
 from pyptoc.dialects.pypto.scalars import IndexOp
 from pyptoc.dialects.pypto.shape import (
     AssembleOp,
-    ExpandOp,
-    FullOp,
     TransposeOp,
     ViewOp,
 )
 from pyptoc.dialects.pypto.structure import SUM
-from pyptoc.dialects.pypto.unary import ReluOp
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.cube_tiles import CubeTile
 from pyptoc.passes.groups import Domain
@@ -68,10 +65,10 @@ from pyptoc.passes.task_builder import (
     offsets_at,
     open_tasks,
 )
-from pyptoc.passes.tile_cube import TRANSPOSES, has_epilogue
+from pyptoc.passes.tile_product import Product
 from pyptoc.passes.tile_settings import TILE, WHOLE
 from pyptoc.passes.tile_vector import Scope
-from pyptoc.passes.typed import constant, element_type
+from pyptoc.passes.typed import element_type
 from pyptoc.passes.whole_nests import NestBody
 from pyptoc.runtime.machine import Machine
 
@@ -400,136 +397,3 @@ class NestScope(Scope):
     def extents(self, value: SSAValue) -> list[Extent]:
         pieces = self.nest.pieces(value)
         return self.nest.places(value, pieces[min(self.index, len(pieces) - 1)])
-
-
-@dataclass
-class Product:
-    """A product on whole tiles: for each piece of columns a sum over K."""
-
-    nest: NestTiler
-    op: MatmulOp
-    body: BodyBuilder
-
-    def run(self) -> None:
-        """Emit the product; store it, or leave it as the tile of its value."""
-        result = self.op.result
-        stores = (
-            [u.operation for u in result.uses]
-            if self.op in self.nest.body.drained
-            else []
-        )
-        tiles: list[SSAValue] = []
-        for columns in self.nest.pieces(result):
-            tile = self._finish(self._sum(columns), columns)
-            for store in stores:
-                assert isinstance(store, AssembleOp)
-                self.nest.store(store, tile, columns, self.body)
-            tiles.append(tile)
-        self.nest.tiles[result] = tiles
-
-    def _sum(self, columns: Extent) -> SSAValue:
-        nest, op, body = self.nest, self.op, self.body
-        accumulator = nest.body.contraction(op).accumulator
-        rows = nest.rows(op.result)
-        type_ = bounded_type([rows, columns], accumulator)
-        sizes = [body.index(rows.size), body.index(columns.size)]
-        if op.bias is None:
-            start = FullOp.make(constant(0, accumulator), sizes, result_type=type_)
-        else:
-            row = body.tile(op.bias, [columns])
-            start = ExpandOp.make(row, sizes, result_type=type_)
-        total: SSAValue = body.build.value(start)
-        for part in self._depth():
-            total = self._part(total, rows, columns, part)
-        return total
-
-    def _depth(self) -> list[Extent]:
-        """K, in the pieces of an operand that lies in pieces along it."""
-        nest, op = self.nest, self.op
-        for value, along_rows in (
-            (op.lhs, op.a_trans is not None),
-            (op.rhs, op.b_trans is None),
-        ):
-            if nest.body.is_tile(value) and not along_rows:
-                found = nest.pieces(value)
-                if len(found) > 1:
-                    return found
-        k = nest.shapes.space(op)[-1]
-        return [Extent(ZERO, k, max(k.value, 1) if k.is_const else 0)]
-
-    def _part(
-        self, total: SSAValue, rows: Extent, columns: Extent, part: Extent
-    ) -> SSAValue:
-        """Add the products along one piece of K, kL1 at a time."""
-        op, body = self.op, self.body
-        step = self.nest.products[op].k1
-        if part.bound:
-            step = min(step, part.bound)
-        loop, inner = body.loop(ZERO, part.size, step, [total], name="k")
-        within = cut_piece(Expr.sym(loop.body.block.args[0]), step, part.size)
-        lhs = self._operand(inner, op.lhs, op.a_trans is not None, rows, part, within)
-        rhs = self._operand(inner, op.rhs, op.b_trans is None, columns, part, within)
-        flags: dict[str, Any] = {
-            name: op.properties[name] for name in TRANSPOSES if name in op.properties
-        }
-        carried = loop.body.block.args[1]
-        mma = MmaOp.make(carried, lhs, rhs, result_type=carried.type, **flags)
-        mma.attributes[TILE] = op.attributes[TILE]
-        inner.build.yield_(inner.build.value(mma))
-        return loop.results[0]
-
-    def _operand(
-        self,
-        body: BodyBuilder,
-        value: SSAValue,
-        k_is_row: bool,
-        side: Extent,
-        part: Extent,
-        within: Extent,
-    ) -> SSAValue:
-        """A tile of an operand: of memory, or of a tile."""
-        nest = self.nest
-        deep = Extent(part.lo + within.lo, within.size, within.bound)
-        box = [deep, side] if k_is_row else [side, deep]
-        if value in nest.kept:
-            return self._cut(body, nest.kept_tiles[value], box)
-        if not nest.body.is_tile(value):
-            rank = len(nest.shapes.dims(value))
-            return body.tile(value, [ONE] * (rank - 2) + box)
-        pieces = nest.pieces(value)
-        index = 0
-        if len(pieces) > 1:
-            along = side if k_is_row else part
-            index = next(i for i, one in enumerate(pieces) if one.lo == along.lo)
-            inside = Extent(ZERO if k_is_row else within.lo, box[1].size, box[1].bound)
-            box[1] = inside
-        return self._cut(body, nest.tiles[value][index], box)
-
-    def _cut(
-        self, body: BodyBuilder, tile: SSAValue, box: Sequence[Extent]
-    ) -> SSAValue:
-        """A box of a tile."""
-        subscripts = [(body.index(e.lo), body.index(e.size)) for e in box]
-        type_ = bounded_type(box, element_type(tile))
-        return body.build.value(ViewOp.make(tile, subscripts, result_type=type_))
-
-    def _finish(self, total: SSAValue, columns: Extent) -> SSAValue:
-        """The epilogue, or the cast to the type of the result."""
-        op, build = self.op, self.body.build
-        wanted = element_type(op.result)
-        if op.relu is not None and op not in self.nest.body.drained:
-            total = build.value(ReluOp.make(total))
-        elif has_epilogue(op):
-            scale = [] if op.scale is None else [self.body.tile(op.scale, [columns])]
-            relu = op.relu is not None
-            return build.value(EpilogueOp.make(total, *scale, target=wanted, relu=relu))
-        if wanted != element_type(total):
-            return build.value(CastOp.make(total, wanted))
-        return total
-
-
-def cut_piece(lo: Expr, step: int, total: Expr) -> Extent:
-    """The tile at `lo` of at most `step` elements."""
-    divides = total.is_const and total.value > 0 and total.value % step == 0
-    size = Expr.const(step) if divides else minimum(step, total - lo)
-    return Extent(lo, size, step)

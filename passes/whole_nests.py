@@ -93,8 +93,12 @@ class NestBody:
     """Each value that stands for a destination, and which one."""
     products: dict[MatmulOp, CubeTile] = field(default_factory=dict[MatmulOp, CubeTile])
     windows: dict[SSAValue, Size] = field(default_factory=dict[SSAValue, Size])
-    """Operands that an inner loop reads again in each trip: L1 may keep them."""
+    """Operands of products that lie in memory and have static bounds."""
+    again: set[SSAValue] = field(default_factory=set[SSAValue])
+    """Operands that an inner loop reads in each trip."""
     _written: set[SSAValue] = field(default_factory=set[SSAValue])
+    given: set[Operation] = field(default_factory=set[Operation])
+    """The products whose tile is the user's."""
     vector: bool = False
     """Whether a vector op computes something."""
     _ranges: dict[Hashable, Interval] = field(default_factory=dict[Hashable, Interval])
@@ -243,13 +247,15 @@ class NestBody:
         self.products[op] = self._tile(op)
 
     def _keep(self, value: SSAValue, op: MatmulOp) -> None:
-        """Note an operand from outside of the loop around its product."""
+        """Note an operand that L1 could hold."""
         owner = value.owner
         inside = isinstance(owner, Operation) and self._is_inside(value)
         home = owner.parent if inside and isinstance(owner, Operation) else self.block
         dims = self.shapes.dims(value)
-        if len(dims) < 2 or home is op.parent:
+        if len(dims) < 2:
             return
+        if home is not op.parent:
+            self.again.add(value)
         rows, columns = dims[-2:]
         most = [size.interval(self._ranges).hi for size in (rows, columns)]
         if most[0] is not None and most[1] is not None:
@@ -403,6 +409,7 @@ class NestBody:
         if given is None:
             return cube_tiles.choose(contraction, self.machine)
         check_cube_tile(given, op)
+        self.given.add(op)
         tile = CubeTile.of(given).clamped(contraction)
         cube_tiles.check_fits(tile, contraction, self.machine, op)
         return tile

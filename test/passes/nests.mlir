@@ -32,14 +32,14 @@ func.func @mlp(%x: tensor<?x48xf16> {pypto.dims = ["M"]}, %w: tensor<48x96xf16>,
 
 // TILE-LABEL: func.func @mlp
 // TILE: npu.tasks (%i) in ({{%[0-9]+}}) outs(%out = %e : tensor<?x40xf32>) on mixed {npu.whole, tag = "mlp"} {
-// TILE-COUNT-3: pypto.mma {{.*}} tensor<?x32xf32, #npu.max<24, 32>>
+// TILE-COUNT-3: pypto.mma {{.*}} -> tensor<?x32xf32, #npu.max<24, 32>>
 // TILE-COUNT-3: pypto.relu {{.*}} tensor<?x32xf16, #npu.max<24, 32>>
-// TILE: [[SUM:%[0-9]+]] = scf.for
-// TILE: pypto.view %p[0 +: {{%[0-9]+}}, %k{{.*}} +: 32]
-// TILE: [[MORE:%[0-9]+]] = scf.for {{.*}} = [[SUM]]
-// TILE: pypto.view %p_1[0 +: {{%[0-9]+}}
-// TILE: [[ALL:%[0-9]+]] = scf.for {{.*}} = [[MORE]]
-// TILE: pypto.view %p_2[0 +: {{%[0-9]+}}
+// TILE: pypto.view %p[0 +: {{%[0-9]+}}, 0 +: 32]
+// TILE: [[SUM:%[0-9]+]] = pypto.mma
+// TILE: pypto.view %p_1[0 +: {{%[0-9]+}}, 0 +: 32]
+// TILE: [[MORE:%[0-9]+]] = pypto.mma [[SUM]],
+// TILE: pypto.view %p_2[0 +: {{%[0-9]+}}, 0 +: 32]
+// TILE: [[ALL:%[0-9]+]] = pypto.mma [[MORE]],
 // TILE: npu.assemble [[ALL]] into %out[
 
 // What a vector op reads crosses to UB, what a product reads to L1; the last product is

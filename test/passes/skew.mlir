@@ -12,9 +12,9 @@
 // CHECK-LABEL: npu.kernel @alternating 
 // CHECK-NEXT: %c0 = arith.constant 0 : index
 // CHECK-NEXT: %c1 = arith.constant 1 : index
-// CHECK-NEXT: %u = tile.channel {slots = 2} : !tile.chan<16x16xf32, l0c -> ub, rows>
-// CHECK-NEXT: %p = tile.channel {slots = 2} : !tile.chan<16x16xf32, ub -> l1, rows>
-// CHECK-NEXT: %w = tile.channel {slots = 2} : !tile.chan<16x16xf32, l0c -> ub, rows>
+// CHECK-NEXT: %u = tile.channel {slots = 2, npu.spare} : !tile.chan<16x16xf32, l0c -> ub, rows>
+// CHECK-NEXT: %p = tile.channel {slots = 2, npu.spare} : !tile.chan<16x16xf32, ub -> l1, rows>
+// CHECK-NEXT: %w = tile.channel {slots = 2, npu.spare} : !tile.chan<16x16xf32, l0c -> ub, rows>
 // CHECK-NEXT: tile.section cube {
 // CHECK-NEXT: %l = tile.alloc {slots = 2} : !tile.buf<16x16xf32, l0a>
 // CHECK-NEXT: %r = tile.alloc {slots = 2} : !tile.buf<16x16xf32, l0b>
@@ -137,8 +137,8 @@ npu.kernel @alternating () (%x: memref<?x16xf32, "gm">, %v: memref<?x16xf32, "gm
 // CHECK-LABEL: npu.kernel @begun_by_vector 
 // CHECK-NEXT: %c8 = arith.constant 8 : index
 // CHECK-NEXT: %c16 = arith.constant 16 : index
-// CHECK-NEXT: %p = tile.channel {slots = 2} : !tile.chan<16x16xf32, ub -> l1, rows>
-// CHECK-NEXT: %w = tile.channel {slots = 2} : !tile.chan<16x16xf32, l0c -> ub, rows>
+// CHECK-NEXT: %p = tile.channel {slots = 2, npu.spare} : !tile.chan<16x16xf32, ub -> l1, rows>
+// CHECK-NEXT: %w = tile.channel {slots = 2, npu.spare} : !tile.chan<16x16xf32, l0c -> ub, rows>
 // CHECK-NEXT: tile.section cube {
 // CHECK-NEXT: %l = tile.alloc : !tile.buf<16x16xf32, l0a>
 // CHECK-NEXT: %r = tile.alloc : !tile.buf<16x16xf32, l0b>
@@ -203,10 +203,10 @@ npu.kernel @begun_by_vector () (%x: memref<?x16xf32, "gm">, %y: memref<?x16xf32,
 // CHECK-LABEL: npu.kernel @three_stages 
 // CHECK-NEXT: %c0 = arith.constant 0 : index
 // CHECK-NEXT: %c1 = arith.constant 1 : index
-// CHECK-NEXT: %u = tile.channel {slots = 2} : !tile.chan<16x16xf32, l0c -> ub, rows>
-// CHECK-NEXT: %p = tile.channel {slots = 2} : !tile.chan<16x16xf32, ub -> l1, rows>
-// CHECK-NEXT: %v = tile.channel {slots = 2} : !tile.chan<16x16xf32, l0c -> ub, rows>
-// CHECK-NEXT: %q = tile.channel {slots = 2} : !tile.chan<16x16xf32, ub -> l1, rows>
+// CHECK-NEXT: %u = tile.channel {slots = 2, npu.spare} : !tile.chan<16x16xf32, l0c -> ub, rows>
+// CHECK-NEXT: %p = tile.channel {slots = 2, npu.spare} : !tile.chan<16x16xf32, ub -> l1, rows>
+// CHECK-NEXT: %v = tile.channel {slots = 2, npu.spare} : !tile.chan<16x16xf32, l0c -> ub, rows>
+// CHECK-NEXT: %q = tile.channel {slots = 2, npu.spare} : !tile.chan<16x16xf32, ub -> l1, rows>
 // CHECK-NEXT: tile.section cube {
 // CHECK-NEXT: %a = tile.alloc : !tile.buf<16x16xf32, l1>
 // CHECK-NEXT: %l = tile.alloc : !tile.buf<16x16xf32, l0a>
@@ -289,7 +289,7 @@ npu.kernel @three_stages () (%x: memref<?x16xf32, "gm">, %y: memref<?x16xf32, "g
 // CHECK-LABEL: npu.kernel @one_way 
 // CHECK-NEXT: %c0 = arith.constant 0 : index
 // CHECK-NEXT: %c16 = arith.constant 16 : index
-// CHECK-NEXT: %u = tile.channel {slots = 2} : !tile.chan<16x16xf32, l0c -> ub, rows>
+// CHECK-NEXT: %u = tile.channel {slots = 2, npu.spare} : !tile.chan<16x16xf32, l0c -> ub, rows>
 // CHECK-NEXT: tile.section cube {
 // CHECK-NEXT: %l = tile.alloc : !tile.buf<16x16xf32, l0a>
 // CHECK-NEXT: %r = tile.alloc : !tile.buf<16x16xf32, l0b>
@@ -326,8 +326,8 @@ npu.kernel @one_way () (%y: memref<?x16xf32, "gm">, %n: index) on mixed {
 // CHECK-LABEL: npu.kernel @recurrent 
 // CHECK-NEXT: %c0 = arith.constant 0 : index
 // CHECK-NEXT: %c1 = arith.constant 1 : index
-// CHECK-NEXT: %p = tile.channel {slots = 2} : !tile.chan<16x16xf32, ub -> l1, rows>
-// CHECK-NEXT: %u = tile.channel {slots = 2} : !tile.chan<16x16xf32, l0c -> ub, rows>
+// CHECK-NEXT: %p = tile.channel {slots = 2, npu.spare} : !tile.chan<16x16xf32, ub -> l1, rows>
+// CHECK-NEXT: %u = tile.channel {slots = 2, npu.spare} : !tile.chan<16x16xf32, l0c -> ub, rows>
 // CHECK-NEXT: tile.section cube {
 // CHECK-NEXT: %l = tile.alloc : !tile.buf<16x16xf32, l0a>
 // CHECK-NEXT: %r = tile.alloc : !tile.buf<16x16xf32, l0b>
@@ -371,4 +371,65 @@ npu.kernel @recurrent () (%y: memref<16x16xf32, "gm">, %n: index) on mixed {
     tile.add %state, %u into %state [16, 16]
   }
   tile.store %state [16, 16] into %y[0, 0]
+}
+
+// The 160 KiB of %u would be there twice, which is more than there is.
+
+// REMARK: {{.*}}:1: remark[PTO300]: the cores of @too_large do not overlap: tiles of several trips at once do not fit
+
+// CHECK-LABEL: npu.kernel @too_large 
+// CHECK-NEXT: %c0 = arith.constant 0 : index
+// CHECK-NEXT: %c1 = arith.constant 1 : index
+// CHECK-NEXT: %p = tile.channel {slots = 2, npu.spare} : !tile.chan<640x16xf32, ub -> l1, rows>
+// CHECK-NEXT: %w = tile.channel {slots = 2, npu.spare} : !tile.chan<640x16xf32, l0c -> ub, rows>
+// CHECK-NEXT: tile.section cube {
+// CHECK-NEXT: %l = tile.alloc : !tile.buf<16x128xf32, l0a>
+// CHECK-NEXT: %r = tile.alloc : !tile.buf<128x16xf32, l0b>
+// CHECK-NEXT: %c = tile.alloc : !tile.buf<16x16xf32, l0c>
+// CHECK-NEXT: scf.for %t = %c0 to %n step %c1 {
+// CHECK-NEXT: %p_1 = tile.pop %p
+// CHECK-NEXT: tile.move %p_1[0, 0] [16, 16] into %l
+// CHECK-NEXT: tile.free %p
+// CHECK-NEXT: tile.matmul %l, %r into %c [16, 16, 16]
+// CHECK-NEXT: tile.push %c [16, 16] into %w
+// CHECK-NEXT: }
+// CHECK-NEXT: }
+// CHECK-NEXT: tile.section vector (%half) {
+// CHECK-NEXT: %mine = pypto.index min(320, max(0, 16 - 320 * %half))
+// CHECK-NEXT: scf.for %t_1 = %c0 to %n step %c1 {
+// CHECK-NEXT: %u = tile.alloc : !tile.buf<320x128xf32, ub>
+// CHECK-NEXT: %v = tile.alloc : !tile.buf<320x16xf32, ub>
+// CHECK-NEXT: %0 = pypto.index 320 * %half
+// CHECK-NEXT: tile.load %x[%0, 0] [320, 128] into %u
+// CHECK-NEXT: tile.fill 1.0 into %v [%mine, 16]
+// CHECK-NEXT: tile.add %v, %u into %v [%mine, 16]
+// CHECK-NEXT: tile.push %v [%mine, 16] into %p
+// CHECK-NEXT: %w_1 = tile.pop %w
+// CHECK-NEXT: tile.add %u, %w_1 into %u [%mine, 16]
+// CHECK-NEXT: tile.free %w
+// CHECK-NEXT: %1 = pypto.index 320 * %half
+// CHECK-NEXT: tile.store %u [320, 128] into %y[%1, 0] {combine = "add"}
+// CHECK-NEXT: }
+// CHECK-NEXT: }
+npu.kernel @too_large () (%x: memref<640x128xf32, "gm">, %y: memref<640x128xf32, "gm">, %n: index) on mixed {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %l = tile.alloc : !tile.buf<16x128xf32, l0a>
+  %r = tile.alloc : !tile.buf<128x16xf32, l0b>
+  %c = tile.alloc : !tile.buf<16x16xf32, l0c>
+  scf.for %t = %c0 to %n step %c1 {
+    %u = tile.alloc : !tile.buf<640x128xf32, ub>
+    %v = tile.alloc : !tile.buf<16x16xf32, ub>
+    %w = tile.alloc : !tile.buf<16x16xf32, ub>
+    %p = tile.alloc : !tile.buf<16x16xf32, l1>
+    tile.load %x[0, 0] [640, 128] into %u
+    tile.fill 1.0 into %v [16, 16]
+    tile.add %v, %u into %v [16, 16]
+    tile.move %v[0, 0] [16, 16] into %p
+    tile.move %p[0, 0] [16, 16] into %l
+    tile.matmul %l, %r into %c [16, 16, 16]
+    tile.move %c[0, 0] [16, 16] into %w
+    tile.add %u, %w into %u [16, 16]
+    tile.store %u [640, 128] into %y[0, 0] {combine = "add"}
+  }
 }

@@ -10,7 +10,7 @@
 // CHECK-LABEL: npu.kernel @loops 
 // CHECK-NEXT: %c0 = arith.constant 0 : index
 // CHECK-NEXT: %c1 = arith.constant 1 : index
-// CHECK-NEXT: %u = tile.channel {slots = 2} : !tile.chan<16x16xf32, l0c -> ub, rows>
+// CHECK-NEXT: %u = tile.channel {slots = 2, npu.spare} : !tile.chan<16x16xf32, l0c -> ub, rows>
 // CHECK-NEXT: tile.section cube {
 // CHECK-NEXT: %a = tile.alloc : !tile.buf<16x16xf32, l1>
 // CHECK-NEXT: %l = tile.alloc : !tile.buf<16x16xf32, l0a>
@@ -83,7 +83,7 @@ npu.kernel @loops () (%x: memref<64x16xf32, "gm">, %y: memref<64x16xf32, "gm">,
 
 // CHECK-LABEL: npu.kernel @branches 
 // CHECK-NEXT: %test = pypto.index %n > 3
-// CHECK-NEXT: %u = tile.channel {slots = 2} : !tile.chan<16x16xf32, l0c -> ub, rows>
+// CHECK-NEXT: %u = tile.channel {slots = 2, npu.spare} : !tile.chan<16x16xf32, l0c -> ub, rows>
 // CHECK-NEXT: tile.section cube {
 // CHECK-NEXT: %c = tile.alloc : !tile.buf<16x16xf32, l0c>
 // CHECK-NEXT: %l = tile.alloc : !tile.buf<16x16xf32, l0a>
@@ -139,8 +139,8 @@ npu.kernel @branches () (%y: memref<64x16xf32, "gm">, %z: memref<64x16xf32, "gm"
 // CHECK-LABEL: npu.kernel @around 
 // CHECK-NEXT: %c0 = arith.constant 0 : index
 // CHECK-NEXT: %c1 = arith.constant 1 : index
-// CHECK-NEXT: %p = tile.channel {slots = 2} : !tile.chan<16x16xf32, ub -> l1, rows>
-// CHECK-NEXT: %u = tile.channel {slots = 2} : !tile.chan<16x16xf32, l0c -> ub, rows>
+// CHECK-NEXT: %p = tile.channel {slots = 2, npu.spare} : !tile.chan<16x16xf32, ub -> l1, rows>
+// CHECK-NEXT: %u = tile.channel {slots = 2, npu.spare} : !tile.chan<16x16xf32, l0c -> ub, rows>
 // CHECK-NEXT: tile.section cube {
 // CHECK-NEXT: %c = tile.alloc : !tile.buf<16x16xf32, l0c>
 // CHECK-NEXT: %l = tile.alloc : !tile.buf<16x16xf32, l0a>

@@ -7,7 +7,7 @@
 // their rows; a number for each row of a gather lies in columns of its buffer.
 
 // CHECK-LABEL: npu.kernel @rows 
-// CHECK-NEXT: %u = tile.channel {slots = 2} : !tile.chan<32x16xf32, l0c -> ub, rows>
+// CHECK-NEXT: %u = tile.channel {slots = 2, npu.spare} : !tile.chan<32x16xf32, l0c -> ub, rows>
 // CHECK-NEXT: tile.section cube {
 // CHECK-NEXT: %c = tile.alloc : !tile.buf<32x16xf32, l0c>
 // CHECK-NEXT: tile.push %c [%m, 16] into %u
@@ -59,7 +59,7 @@ npu.kernel @rows () (%x: memref<?x16xf32, "gm">, %i: memref<32xi32, "gm">, %y: m
 // on both. The transposed store has its columns along the memory's rows.
 
 // CHECK-LABEL: npu.kernel @columns 
-// CHECK-NEXT: %u = tile.channel {slots = 2} : !tile.chan<24x30xf32, l0c -> ub, columns>
+// CHECK-NEXT: %u = tile.channel {slots = 2, npu.spare} : !tile.chan<24x30xf32, l0c -> ub, columns>
 // CHECK-NEXT: tile.section cube {
 // CHECK-NEXT: %c = tile.alloc : !tile.buf<24x30xf32, l0c>
 // CHECK-NEXT: tile.push %c [24, %n] into %u
@@ -97,7 +97,7 @@ npu.kernel @columns () (%g: memref<24x1xf32, "gm">, %y: memref<30x24xf32, "gm">,
 // One row: it is shared by columns.
 
 // CHECK-LABEL: npu.kernel @one_row 
-// CHECK-NEXT: %u = tile.channel {slots = 2} : !tile.chan<1x64xf32, l0c -> ub, columns>
+// CHECK-NEXT: %u = tile.channel {slots = 2, npu.spare} : !tile.chan<1x64xf32, l0c -> ub, columns>
 // CHECK-NEXT: tile.section cube {
 // CHECK-NEXT: %c = tile.alloc : !tile.buf<1x64xf32, l0c>
 // CHECK-NEXT: tile.push %c [1, 64] into %u
@@ -120,7 +120,7 @@ npu.kernel @one_row () (%y: memref<1x64xf32, "gm">) on mixed {
 // What both cores have is stored by the first one.
 
 // CHECK-LABEL: npu.kernel @both_have_it 
-// CHECK-NEXT: %u = tile.channel {slots = 2} : !tile.chan<32x64xf32, l0c -> ub, rows>
+// CHECK-NEXT: %u = tile.channel {slots = 2, npu.spare} : !tile.chan<32x64xf32, l0c -> ub, rows>
 // CHECK-NEXT: tile.section cube {
 // CHECK-NEXT: %c = tile.alloc : !tile.buf<32x64xf32, l0c>
 // CHECK-NEXT: tile.push %c [32, 64] into %u
@@ -155,8 +155,8 @@ npu.kernel @both_have_it () (%g: memref<64xf32, "gm">, %y: memref<32x64xf32, "gm
 // Whole rows and whole columns: the first core does the work.
 
 // CHECK-LABEL: npu.kernel @neither 
-// CHECK-NEXT: %u = tile.channel {slots = 2} : !tile.chan<64x64xf32, l0c -> ub, rows>
-// CHECK-NEXT: %p = tile.channel {slots = 2} : !tile.chan<64x64xf32, ub -> l1, rows>
+// CHECK-NEXT: %u = tile.channel {slots = 2, npu.spare} : !tile.chan<64x64xf32, l0c -> ub, rows>
+// CHECK-NEXT: %p = tile.channel {slots = 2, npu.spare} : !tile.chan<64x64xf32, ub -> l1, rows>
 // CHECK-NEXT: tile.section cube {
 // CHECK-NEXT: %c = tile.alloc : !tile.buf<32x64xf32, l0c>
 // CHECK-NEXT: tile.push %c [%m, 64] into %u
@@ -204,7 +204,7 @@ npu.kernel @neither () (%y: memref<32x64xf32, "gm">, %m: index) on mixed {
 // CHECK-LABEL: npu.kernel @overlapping 
 // CHECK-NEXT: %c0 = arith.constant 0 : index
 // CHECK-NEXT: %c16 = arith.constant 16 : index
-// CHECK-NEXT: %u = tile.channel {slots = 2} : !tile.chan<64x64xf32, l0c -> ub, rows>
+// CHECK-NEXT: %u = tile.channel {slots = 2, npu.spare} : !tile.chan<64x64xf32, l0c -> ub, rows>
 // CHECK-NEXT: tile.section cube {
 // CHECK-NEXT: %c = tile.alloc : !tile.buf<32x64xf32, l0c>
 // CHECK-NEXT: scf.for %t = %c0 to %n step %c16 {
@@ -238,7 +238,7 @@ npu.kernel @overlapping () (%y: memref<?x64xf32, "gm">, %n: index) on mixed {
 // CHECK-LABEL: npu.kernel @side_by_side 
 // CHECK-NEXT: %c0 = arith.constant 0 : index
 // CHECK-NEXT: %c32 = arith.constant 32 : index
-// CHECK-NEXT: %u = tile.channel {slots = 2} : !tile.chan<32x32xf32, l0c -> ub, rows>
+// CHECK-NEXT: %u = tile.channel {slots = 2, npu.spare} : !tile.chan<32x32xf32, l0c -> ub, rows>
 // CHECK-NEXT: tile.section cube {
 // CHECK-NEXT: %c = tile.alloc : !tile.buf<32x32xf32, l0c>
 // CHECK-NEXT: scf.for %t = %c0 to %n step %c32 {
@@ -272,7 +272,7 @@ npu.kernel @side_by_side () (%y: memref<?x64xf32, "gm">, %n: index) on mixed {
 // their lengths, which lie in columns.
 
 // CHECK-LABEL: npu.kernel @lists 
-// CHECK-NEXT: %u = tile.channel {slots = 2} : !tile.chan<32x64xf32, l0c -> ub, rows>
+// CHECK-NEXT: %u = tile.channel {slots = 2, npu.spare} : !tile.chan<32x64xf32, l0c -> ub, rows>
 // CHECK-NEXT: tile.section cube {
 // CHECK-NEXT: %c = tile.alloc : !tile.buf<32x64xf32, l0c>
 // CHECK-NEXT: tile.push %c [32, 64] into %u

@@ -9,9 +9,9 @@
 // CHECK-LABEL: npu.kernel @chain 
 // CHECK-NEXT: %row = pypto.index 33 * %i
 // CHECK-NEXT: %m = pypto.index min(%rows - %row, 33)
-// CHECK-NEXT: %u = tile.channel {slots = 2} : !tile.chan<33x64xf32, l0c -> ub, rows>
-// CHECK-NEXT: %p = tile.channel {slots = 2} : !tile.chan<33x64xbf16, ub -> l1, rows>
-// CHECK-NEXT: %v = tile.channel {slots = 2} : !tile.chan<33x64xf32, l0c -> ub, rows>
+// CHECK-NEXT: %u = tile.channel {slots = 2, npu.spare} : !tile.chan<33x64xf32, l0c -> ub, rows>
+// CHECK-NEXT: %p = tile.channel {slots = 2, npu.spare} : !tile.chan<33x64xbf16, ub -> l1, rows>
+// CHECK-NEXT: %v = tile.channel {slots = 2, npu.spare} : !tile.chan<33x64xf32, l0c -> ub, rows>
 // CHECK-NEXT: tile.section cube {
 // CHECK-NEXT: %a = tile.alloc : !tile.buf<33x64xbf16, l1>
 // CHECK-NEXT: %b = tile.alloc : !tile.buf<64x64xbf16, l1>
@@ -84,8 +84,8 @@ npu.kernel @chain (%i) (%x: memref<?x64xbf16, "gm">, %w: memref<64x64xbf16, "gm"
 // A product that goes to memory, to the vector cores, and from there into a product.
 
 // CHECK-LABEL: npu.kernel @both 
-// CHECK-NEXT: %u = tile.channel {slots = 2} : !tile.chan<16x16xf32, l0c -> ub, rows>
-// CHECK-NEXT: %p = tile.channel {slots = 2} : !tile.chan<16x16xf32, ub -> l1, rows>
+// CHECK-NEXT: %u = tile.channel {slots = 2, npu.spare} : !tile.chan<16x16xf32, l0c -> ub, rows>
+// CHECK-NEXT: %p = tile.channel {slots = 2, npu.spare} : !tile.chan<16x16xf32, ub -> l1, rows>
 // CHECK-NEXT: tile.section cube {
 // CHECK-NEXT: %l = tile.alloc : !tile.buf<16x16xf32, l0a>
 // CHECK-NEXT: %r = tile.alloc : !tile.buf<16x16xf32, l0b>

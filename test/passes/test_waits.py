@@ -79,7 +79,8 @@ CASES = {
             "tensor<Mx1xf32>",
             """
   %y = pypto.matmul %a, %b {tile = #c32_64_128}
-  %h = pypto.cast %y to f16 {tile = #pypto.vec<16, 64>}
+  %n = pypto.neg %y {tile = #pypto.vec<16, 64>}
+  %h = pypto.cast %n to f16
   %z = pypto.matmul %h, %c {tile = #c48_64_32}
   %s = pypto.sum %z axis -1 {keepdim, tile = #pypto.vec<64, 256>}
   func.return %s : tensor<Mx1xf32>""",

@@ -47,3 +47,12 @@ npu.kernel @flat (%i) (%m: index) on mixed {
   // CHECK: tile.move %s[0, 0] [16, %m] into %l {tag = "l"} : !tile.buf<16x32xf32, ub>, !tile.buf<16x32xf32, l1>
   tile.move %s[0, 0] [16, %m] into %l {tag = "l"}
 }
+
+// Through memory:
+// CHECK-LABEL: npu.kernel @through
+npu.kernel @through (%i) () on mixed {
+  // CHECK: tile.channel : !tile.chan<32x64xf32, l0c -> gm -> ub, rows>
+  %c = tile.channel : !tile.chan<32x64xf32, l0c -> gm -> ub, rows>
+  // CHECK: tile.channel : !tile.chan<32x64xbf16, ub -> gm -> l1, columns>
+  %d = tile.channel : !tile.chan<32x64xbf16, ub -> gm -> l1, columns>
+}

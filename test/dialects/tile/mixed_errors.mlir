@@ -7,6 +7,13 @@ npu.kernel @way (%i) () on mixed {
 
 // -----
 
+// CHECK: a channel goes l0c -> ub or ub -> l1, not ub -> gm -> l0a
+npu.kernel @way (%i) () on mixed {
+  %c = tile.channel : !tile.chan<32x64xf32, ub -> gm -> l0a, rows>
+}
+
+// -----
+
 npu.kernel @slots (%i) () on mixed {
   // CHECK: :[[# @LINE + 1]]:{{.*}} error[PTO170]: tile.channel: slots is 0, but must be at least 1
   %c = tile.channel {slots = 0} : !tile.chan<32x64xf32, l0c -> ub, rows>
