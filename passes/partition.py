@@ -39,7 +39,7 @@ from pyptoc.dialects.pypto.scalars import AssertOp
 from pyptoc.dialects.pypto.shape import AssembleOp
 from pyptoc.passes.base import PyptocPass
 from pyptoc.passes.cleanup import erase_dead
-from pyptoc.passes.form_tasks import outermost_parallel
+from pyptoc.passes.form_tasks import outermost_parallel, perfect_nest
 from pyptoc.passes.fuse import Fusion
 from pyptoc.passes.groups import CUT, GROUP, UNIT, Group, blocks_of, domain_of, has_scan
 from pyptoc.passes.index_shapes import SCATTERS, Scatter
@@ -85,24 +85,28 @@ class PartitionPass(PyptocPass):
             shapes = Shapes()
             fusion = Fusion(ctx, function, shapes, self.fuse, self.cut, self.force)
             form_block = partial(form, shapes, fusion.parts, self.fuse)
-            if self.nests and any(outermost_parallel(function)):
-                mark(function, fusion, form_block, trial=True)
+            if self.nests:
+                bodies = [
+                    perfect_nest(loop)[-1].body.block
+                    for loop in outermost_parallel(function)
+                ]
+                mark(bodies, fusion, form_block, trial=True)
                 mark_groups(ctx, function)
-                unmark(function)
+                unmark(bodies)
             fusion.rewrite(form_block)
-            mark(function, fusion, form_block)
+            mark(blocks_of(function), fusion, form_block)
 
 
 def mark(
-    function: func.FuncOp,
+    blocks: Sequence[Block],
     fusion: Fusion,
     form_block: Callable[[Block], Grouping],
     *,
     trial: bool = False,
 ) -> None:
-    """Write its groups onto the ops of a function."""
+    """Write its groups onto the ops of each block."""
     number = 0
-    for block in blocks_of(function):
+    for block in blocks:
         if is_whole(block):
             continue
         grouping = form_block(block)
@@ -112,11 +116,12 @@ def mark(
             group.mark()
 
 
-def unmark(function: func.FuncOp) -> None:
+def unmark(blocks: Sequence[Block]) -> None:
     """Remove what a trial has written."""
-    for op in function.walk():
-        for key in (GROUP, UNIT, CUT):
-            op.attributes.pop(key, None)
+    for block in blocks:
+        for op in block.ops:
+            for key in (GROUP, UNIT, CUT):
+                op.attributes.pop(key, None)
 
 
 def form(
