@@ -33,8 +33,9 @@ from pyptoc.dialects.pypto.tiles import check_cube_tile
 from pyptoc.passes import cube_tiles, index_tiles
 from pyptoc.passes.base import PyptocPass
 from pyptoc.passes.cube_tiles import Contraction, CubeTile
-from pyptoc.passes.groups import Domain, Group, blocks_of, domain_of, groups_in
+from pyptoc.passes.groups import PARTIAL, Domain, Group, blocks_of, domain_of, groups_in
 from pyptoc.passes.matmul_shape import contraction_of
+from pyptoc.passes.mixed_tiles import MixedChooser, results_of, split_units
 from pyptoc.passes.shapes import Shapes
 from pyptoc.passes.tile_settings import TILE, nearest_tile
 from pyptoc.passes.typed import tensor_rank
@@ -53,9 +54,20 @@ class InferTilesPass(PyptocPass):
         for function in module.walk():
             if isinstance(function, func.FuncOp):
                 shapes = Shapes()
-                for block in blocks_of(function):
-                    for group in groups_in(block):
-                        TileInference(ctx, group, shapes).run()
+                for group in in_order(function):
+                    TileInference(ctx, group, shapes).run()
+
+
+def in_order(function: func.FuncOp) -> list[Group]:
+    """The groups of a function: those that others' tiles depend on come first."""
+    groups = [group for block in blocks_of(function) for group in groups_in(block)]
+
+    def rank(group: Group) -> int:
+        if group.unit in ("cube", "mixed"):
+            return 0
+        return 1 if any(PARTIAL in op.attributes for op in group.ops) else 2
+
+    return sorted(groups, key=rank)
 
 
 @dataclass(frozen=True)
@@ -73,6 +85,9 @@ class TileInference:
     def run(self) -> None:
         """Attach `npu.tile` to each op of the group."""
         match self.group.unit:
+            case "mixed":
+                self._mixed()
+                return
             case "cube":
                 tile = self._cube()
             case "index":
@@ -95,6 +110,29 @@ class TileInference:
         self._remark_single(tile, contraction, op)
         factor = self._split(attribute.split_k, tile, contraction)
         return replace(tile, split=factor).attribute()
+
+    def _mixed(self) -> None:
+        """One tile for all of the group; partition has seen that there is one."""
+        products, part = split_units(self.group)
+        bases = results_of(products)
+        tile = MixedChooser(bases, part, self.shapes, self.machine).choose()
+        assert tile is not None
+        for op in products:
+            op.attributes[TILE] = tile.attribute()
+            self._remark_given(op, tile)
+        for op in part.ops:
+            op.attributes[TILE] = VecTileAttr([tile.m0, tile.n0])
+
+    def _remark_given(self, op: Operation, tile: CubeTile) -> None:
+        """Say so where a given tile was an upper bound only."""
+        given = nearest_tile(op, CubeTileAttr, lambda tiles: tiles.cube)
+        if given is not None and (tile.m0, tile.n0) < (given.m[1], given.n[1]):
+            self.context.remark(
+                op,
+                f"the cube tile {list(given.m)} x {list(given.n)} became "
+                f"{tile.m0} x {tile.n0}: vector cores read it from L0C, all that they "
+                "read is live at once",
+            )
 
     def _remark_single(self, tile: CubeTile, c: Contraction, op: Operation) -> None:
         for need in cube_tiles.needs(tile, c):

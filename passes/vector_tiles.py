@@ -9,6 +9,7 @@ rows if they fit; else it runs in phases over column tiles.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, OpResult, SSAValue
@@ -18,7 +19,8 @@ from pyptoc.dialects.pypto.reduce import CumsumOp
 from pyptoc.dialects.pypto.shape import ArangeOp, AssembleOp
 from pyptoc.dialects.tile_types import BufType, bytes_of, element_bits
 from pyptoc.passes.cube_tiles import round_up
-from pyptoc.passes.groups import Domain, Group
+from pyptoc.passes.groups import FOLD, Domain, Group, column_bound
+from pyptoc.passes.partials import part_count
 from pyptoc.passes.shapes import Shapes
 from pyptoc.passes.structured import is_one, is_reduction, tensor_operands
 from pyptoc.passes.tile_settings import TILE
@@ -50,6 +52,15 @@ class VectorChooser:
     shapes: Shapes
     machine: Machine
 
+    @cached_property
+    def _parts(self) -> dict[SSAValue, int]:
+        """The parts of row values that the group folds: how many a row."""
+        return {
+            op.operands[0]: part_count(op.operands[0], self.shapes)
+            for op in self.group.ops
+            if FOLD in op.attributes
+        }
+
     @property
     def column_unit(self) -> int:
         """Columns that fill 32 bytes of the group's narrowest element type."""
@@ -70,8 +81,11 @@ class VectorChooser:
         if given:
             *outer, columns = given
             rows = min(rows, outer[-1] if outer else 1)
+        bound = column_bound(self.group.ops)
+        given_columns = bool(given) or bool(bound)
+        columns = min(columns, bound) if bound else columns
         rows = self._clamp_rows(rows)
-        if total is not None and (not given or total <= columns):
+        if total is not None and (not given_columns or total <= columns):
             whole = self._largest(rows, max(total, 1), phased=False)
             if whole is not None and (self.domain.whole_rows or total <= columns):
                 return whole
@@ -122,7 +136,7 @@ class VectorChooser:
         moved = self._moved() if phased else set[SSAValue]()
         split = {value for value in self._loaded() if self._is_split(value)}
         kept = sum(
-            (4 if value in split else 2) * self._bytes(value, rows, columns)
+            (4 if value in split else 2) * self.tile_bytes(value, rows, columns)
             for value in moved
         )
         kept += sum(self._accumulator(op, rows) for op in ops if phased)
@@ -131,7 +145,7 @@ class VectorChooser:
         for index, op in enumerate(ops):
             for value in (*tensor_operands(op), *_results(op)):
                 if value not in live and (value not in moved or value in split):
-                    size = live[value] = self._bytes(value, rows, columns)
+                    size = live[value] = self.tile_bytes(value, rows, columns)
                     if value in split and not phased:
                         worst = max(worst, sum(live.values()) + 2 * size)
                     if isinstance(value.owner, ArangeOp):
@@ -168,23 +182,26 @@ class VectorChooser:
     def _accumulator(self, op: Operation, rows: int) -> int:
         """What a loop carries for `op`, with room for the next partial result."""
         if is_reduction(op) or isinstance(op, CumsumOp):
-            return 3 * self._bytes(op.results[0], rows, 1)
+            return 3 * self.tile_bytes(op.results[0], rows, 1)
         return 0
 
     def _scanned(self, op: Operation, rows: int, columns: int) -> int:
         """A column tile of a scan before the sum so far is added."""
         if not isinstance(op, CumsumOp):
             return 0
-        return self._bytes(op.result, rows, columns)
+        return self.tile_bytes(op.result, rows, columns)
 
     def _is_row(self, value: SSAValue) -> bool:
         dims = self.shapes.dims(value)
         return not dims or is_one(dims, -1)
 
-    def _bytes(self, value: SSAValue, rows: int, columns: int) -> int:
+    def tile_bytes(self, value: SSAValue, rows: int, columns: int) -> int:
+        """What a tile of `value` takes in a task of so many rows and columns."""
         dims = self.shapes.dims(value)
         height = 1 if len(dims) < 2 or is_one(dims, -2) else rows
         width = 1 if not dims or is_one(dims, -1) else columns
+        if value in self._parts:
+            width = self._parts[value]
         return bytes_of(BufType((height, width), element_type(value), "ub"))
 
 
