@@ -31,9 +31,9 @@ func.func @launches(%a: memref<?x512xf32, "gm">, %n: index, %s: f32, %p: !npu.ev
   %e = npu.launch @empty[] ()
   // CHECK-NEXT: %t = npu.launch @gmm[%n, 28] (%a, %y, %n, %s) after(%e, %p overlaps) : (memref<?x512xf32, "gm">, memref<?x512xf32, "gm">, index, f32) -> !npu.events
   %t = npu.launch @gmm[%n, 28] (%a, %y, %n, %s) after(%e, %p overlaps)
-  // CHECK-NEXT: %t2 = npu.launch @gmm[d0 = %n, d1 = 28] (%a, %y, %n, %s) after(%t[4 * d0 : 4 * d0 + 4, *], %t[%n + d0, d1]) {assign = 3, order = "row"} :
+  // CHECK-NEXT: %t2 = npu.launch @gmm[d0 = %n, d1 = 28] (%a, %y, %n, %s) after(%t[4 * d0 : 4 * d0 + 4, *], %t[%n + d0, d1]) {assign = "static", order = "row"} :
   %t2 = npu.launch @gmm[i = %n, j = 28] (%a, %y, %n, %s) after(%t[i * 4 : i * 4 + 4, *], %t[i + %n, j])
-      {assign = 3, order = "row"} : (memref<?x512xf32, "gm">, memref<?x512xf32, "gm">, index, f32) -> !npu.events
+      {assign = "static", order = "row"} : (memref<?x512xf32, "gm">, memref<?x512xf32, "gm">, index, f32) -> !npu.events
   // The names of the axes need not be given.
   // CHECK-NEXT: %t3 = npu.launch @gmm[d0 = 4, d1 = 28] (%a, %y, %n, %s) after(%t[d0, 0 : d1]) :
   %t3 = npu.launch @gmm[4, 28] (%a, %y, %n, %s) after(%t[d0, 0 : d1])

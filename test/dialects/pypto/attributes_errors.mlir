@@ -19,7 +19,7 @@ func.func @cube_missing(%a: tensor<16x8xf32>) {
 // -----
 
 func.func @cube_key(%a: tensor<16x8xf32>) {
-  // CHECK: :[[# @LINE + 1]]:71: error[PTO100]: there is no entry 'l' here, only m, k, n, split_k
+  // CHECK: :[[# @LINE + 1]]:71: error[PTO100]: there is no entry 'l' here, only m, k, n, split_k, walk, assign
   %y = pypto.matmul %a, %a {b_trans, tile = #pypto.cube<m = [16, 16], l = [16, 16]>}
   func.return
 }
