@@ -3,40 +3,46 @@ Give every group the tile that its tasks will have (`npu.tile` on its ops).
 
 A tile the user wrote is checked against the machine and kept (clamped to the tensor);
 the nearest one counts: on the op, on a loop around it, on the function, on the module.
-Without one, a legal tile is chosen.
+Without one, the tile is chosen that the machine's cost model says is fastest
+(`tile_search.py`), with a split of K and a walk.
 
     %y = pypto.matmul %a, %b {npu.group = 0, tile = #pypto.cube<.., split_k>}
     ->
     %y = pypto.matmul %a, %b {npu.group = 0,
              npu.tile = #pypto.cube<m = [16, 16], .., split_k = 2>, tile = ..}
 
-A bare `split_k` becomes a factor of at least 2 wherever K holds more than one L1 step.
-Vector groups get `#pypto.vec<rows, columns>`, no larger than a given tile: where whole
+A bare `split_k` becomes the factor that is fastest, which may be 1; without a walk in
+the tile the model chooses one (`row` is not written). Vector groups get `#pypto.vec<rows, columns>`, no larger than a given tile: where whole
 rows do not fit UB, the tile pass visits them in phases of `columns`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import prod
 from typing import ClassVar, NoReturn
 
 from xdsl.dialects import func
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation
+from xdsl.dialects.builtin import ModuleOp, StringAttr, f32, i32
+from xdsl.ir import Operation, SSAValue
 
 from pyptoc.dialects.context import PyptocContext
 from pyptoc.dialects.diagnostics import error
 from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.pypto.attrs import CubeTileAttr, TilesAttr, VecTileAttr
 from pyptoc.dialects.pypto.matmul import MatmulOp, ScaledMmOp
+from pyptoc.dialects.pypto.shape import ViewOp
 from pyptoc.dialects.pypto.tiles import check_cube_tile
-from pyptoc.passes import cube_tiles, index_tiles
+from pyptoc.dialects.walk import ROW
+from pyptoc.passes import cube_tiles, index_tiles, tile_candidates
 from pyptoc.passes.base import PyptocPass
+from pyptoc.passes.cube_cost import Product
 from pyptoc.passes.cube_tiles import Contraction, CubeTile
-from pyptoc.passes.groups import Domain, Group, domain_of, groups_in
+from pyptoc.passes.groups import UNIT, Domain, Group, domain_of, groups_in
 from pyptoc.passes.matmul_shape import matmul_shape
 from pyptoc.passes.partition import blocks_of
 from pyptoc.passes.shapes import Shapes
+from pyptoc.passes.tile_search import Ranking, representative, search
 from pyptoc.passes.tile_settings import TILE, nearest_tile
 from pyptoc.passes.typed import element_type, tensor_rank
 from pyptoc.passes.vector_tiles import VectorChooser, VectorTile
@@ -51,12 +57,29 @@ class InferTilesPass(PyptocPass):
     summary: ClassVar[str] = "check the tiles that were given and choose the others"
 
     def run(self, ctx: PyptocContext, module: ModuleOp) -> None:
+        memory = Searches()
         for function in module.walk():
             if isinstance(function, func.FuncOp):
                 shapes = Shapes()
                 for block in blocks_of(function):
                     for group in groups_in(block):
-                        TileInference(ctx, group, shapes).run()
+                        TileInference(ctx, group, shapes, memory).run()
+
+
+class Searches:
+    """Searches of one module: equal matmuls have equal tiles."""
+
+    def __init__(self) -> None:
+        self.known: dict[tuple[Product, CubeTile | None], Ranking] = {}
+
+    def search(
+        self, product: Product, machine: Machine, given: CubeTile | None
+    ) -> Ranking:
+        """As `tile_search.search`, once for the same arguments."""
+        key = (product, given)
+        if key not in self.known:
+            self.known[key] = search(product, machine, given)
+        return self.known[key]
 
 
 @dataclass(frozen=True)
@@ -66,6 +89,7 @@ class TileInference:
     context: PyptocContext
     group: Group
     shapes: Shapes
+    memory: Searches
 
     @property
     def machine(self) -> Machine:
@@ -86,16 +110,31 @@ class TileInference:
     def _cube(self) -> CubeTileAttr:
         op = self.group.ops[0]
         assert isinstance(op, MatmulOp | ScaledMmOp)
-        contraction = contraction_of(op, self.shapes)
+        product = product_of(self.group, self.shapes)
         attribute = nearest_tile(op, CubeTileAttr, lambda tiles: tiles.cube)
-        if attribute is None:
-            return cube_tiles.choose(contraction, self.machine).attribute()
-        check_cube_tile(attribute, op)
-        tile = CubeTile.of(attribute).clamped(contraction)
-        cube_tiles.check_fits(tile, contraction, self.machine, op)
-        self._remark_single(tile, contraction, op)
-        factor = self._split(attribute.split_k, tile, contraction)
-        return replace(tile, split=factor).attribute()
+        given = None
+        if attribute is not None:
+            check_cube_tile(attribute, op)
+            c = product.contraction
+            given = CubeTile.of(attribute).clamped(c)
+            cube_tiles.check_fits(given, c, self.machine, op)
+            self._remark_single(given, c, op)
+        ranking = self.memory.search(product, self.machine, given)
+        tile = ranking.best
+        if given is not None:
+            tile = replace(tile, assign=given.assign)
+            if given.split > 1:
+                steps = -(-max(product.k, 1) // given.k1)
+                known = product.contraction.k is not None
+                factor = min(given.split, steps) if known else given.split
+                tile = replace(tile, split=factor)
+        chosen = tile_candidates.Chosen(ranking, tile, given)
+        self.context.remark(op, chosen.remark())
+        if self.context.candidates is not None:
+            self.context.candidates.append(chosen.table(op, self.group.tag))
+        if tile.walk == ROW and (given is None or given.walk is None):
+            tile = replace(tile, walk=None)
+        return tile.attribute()
 
     def _remark_single(self, tile: CubeTile, c: Contraction, op: Operation) -> None:
         for need in cube_tiles.needs(tile, c):
@@ -108,21 +147,6 @@ class TileInference:
                     f"buffering ({need.bytes} B of "
                     f"{self.machine.space(need.space).bytes})",
                 )
-
-    def _split(self, asked: int, tile: CubeTile, c: Contraction) -> int:
-        """The split factor of K: as given, or enough tasks to occupy the cores."""
-        if asked in (0, 1):
-            return 1
-        steps = None if c.k is None else -(-max(c.k, 1) // tile.k1)
-        if asked > 1:
-            return asked if steps is None else min(asked, steps)
-        if steps == 1:
-            return 1
-        tasks = 1
-        for size, step in ((c.m, tile.m1), (c.n, tile.n1)):
-            tasks *= 1 if size is None else -(-size // step)
-        wanted = max(2, self.machine.cube_cores // max(tasks, 1))
-        return wanted if steps is None else min(wanted, steps)
 
     def _vector(self) -> VecTileAttr:
         domain = domain_of(self.group.ops, self.shapes)
@@ -209,6 +233,43 @@ class TileInference:
 def vec_default(tiles: TilesAttr) -> VecTileAttr | None:
     """The default vector tile as an attribute."""
     return None if tiles.vec is None else VecTileAttr(tiles.vec)
+
+
+def product_of(group: Group, shapes: Shapes) -> Product:
+    """The matmul of a group as its cost depends on it."""
+    op = group.ops[0]
+    assert isinstance(op, MatmulOp | ScaledMmOp)
+    shape = matmul_shape(op, shapes)
+    result = element_type(op.results[0])
+    # What a store does besides, and a destination that is there, forbid partial sums.
+    alone = len(group.ops) == 1 and not (
+        isinstance(op, MatmulOp) and (op.scale is not None or op.relu is not None)
+    )
+    return Product(
+        contraction_of(op, shapes),
+        representative(shape.m),
+        representative(shape.n),
+        representative(shape.k),
+        prod(map(representative, shape.batch)),
+        result,
+        shared_rhs=bool(shape.batch) and tensor_rank(op.rhs) == 2,
+        may_split=alone and result in (f32, i32),
+        summed_by_reader=read_by_vectors(op.results[0]),
+    )
+
+
+def read_by_vectors(value: SSAValue) -> bool:
+    """Whether only vector tasks read `value`, perhaps parts of it."""
+    users = [use.operation for use in value.uses]
+    return bool(users) and all(
+        read_by_vectors(user.results[0])
+        if isinstance(user, ViewOp)
+        else user.attributes.get(UNIT) == _VECTOR
+        for user in users
+    )
+
+
+_VECTOR = StringAttr("vector")
 
 
 def contraction_of(op: MatmulOp | ScaledMmOp, shapes: Shapes) -> Contraction:

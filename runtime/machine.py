@@ -66,6 +66,8 @@ class Memory:
 
     hbm_bytes_per_second: float
     l2_bytes: int
+    l2_kept_bytes: int
+    """What is found again in L2: less than its size."""
     l2_to_hbm_ratio: float
     hbm_bytes_per_cycle_per_core: float
     l2_read_bytes_per_cycle_per_core: float
@@ -268,6 +270,7 @@ def _memory(section: Section) -> Memory:
     return Memory(
         hbm_bytes_per_second=section.number("hbm_bytes_per_second"),
         l2_bytes=section.count("l2_bytes"),
+        l2_kept_bytes=section.count("l2_kept_bytes"),
         l2_to_hbm_ratio=section.number("l2_to_hbm_ratio"),
         hbm_bytes_per_cycle_per_core=section.number("hbm_bytes_per_cycle_per_core"),
         l2_read_bytes_per_cycle_per_core=section.number(
