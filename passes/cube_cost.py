@@ -49,7 +49,7 @@ from pyptoc.dialects.walk import Walk
 from pyptoc.passes.cube_tiles import MX_BLOCK, Contraction, CubeTile, bytes_by_space
 from pyptoc.runtime.machine import Machine
 
-PIPES = ("mte2", "mte1", "m", "fix", "hbm", "l2")
+PIPES = ("mte2", "mte1", "m", "fix", "hbm", "l2", "launch")
 """What may bind a candidate, as `Costs.bound` numbers them."""
 
 Array = Any
@@ -252,7 +252,8 @@ def estimate(t: Tiles, p: Product, machine: Machine) -> Costs:
     seconds = np.maximum(np.maximum(core, hbm), l2) + machine.launch_seconds + sums
     busy = [trips * pipe for pipe in (mte2, mte1, product, fix)]
     bound, longest = np.zeros(1, int), busy[0] / machine.clock_hz
-    for number, pipe in enumerate([*(b / machine.clock_hz for b in busy[1:]), hbm, l2]):
+    others = [*(b / machine.clock_hz for b in busy[1:]), hbm, l2]
+    for number, pipe in enumerate([*others, machine.launch_seconds]):
         bound = np.where(pipe > longest, number + 1, bound)
         longest = np.maximum(pipe, longest)
     counts = (grid.tasks, grid.waves, grid.parts, l1_slots, l0_slots, bound)

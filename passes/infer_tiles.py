@@ -241,10 +241,9 @@ def product_of(group: Group, shapes: Shapes) -> Product:
     assert isinstance(op, MatmulOp | ScaledMmOp)
     shape = matmul_shape(op, shapes)
     result = element_type(op.results[0])
-    # What a store does besides, and a destination that is there, forbid partial sums.
-    alone = len(group.ops) == 1 and not (
-        isinstance(op, MatmulOp) and (op.scale is not None or op.relu is not None)
-    )
+    # Parts are added before anything is done to the sum, in a tensor of their own.
+    extras = (getattr(op, name, None) for name in ("bias", "scale", "relu"))
+    alone = len(group.ops) == 1 and all(extra is None for extra in extras)
     return Product(
         contraction_of(op, shapes),
         representative(shape.m),

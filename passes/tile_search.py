@@ -8,8 +8,8 @@ The search for a cube tile: stages of candidates, each judged by `cube_cost.esti
 3. Split and walk: the best of those with every factor and every walk.
 
 Each stage keeps the candidates that are fastest so far, so some 50 000 are looked at
-instead of millions. Of those within 0.2 % of the best the simplest wins: no split, the
-walk by rows, then the least work on all pipes. Nothing is random.
+instead of millions. Of those within 1 % of the best the simplest wins: no split, the
+walk by rows, one L0 tile a task, then the least work on all pipes. Nothing is random.
 
 What the author gave is kept: a tile leaves stage 3, a factor or a walk leaves less of
 it. A dynamic size counts as its upper bound, or as 1024 where it has none
@@ -51,7 +51,7 @@ BLOCKS = (2, 3, 4, 6, 8, 12, 16)
 """Rows and columns of tiles of a blocked walk."""
 KEPT = 24
 """Tiles that a stage hands on."""
-CLOSE = 0.002
+CLOSE = 0.01
 """Candidates are alike if their times differ by no more than this share."""
 LARGEST = 1024
 """No mL0 or nL0 is larger."""
@@ -237,7 +237,7 @@ def _best(
     near = np.flatnonzero(seconds <= np.partition(seconds, first)[first])
     near = near[np.isfinite(seconds[near])]
     work = np.broadcast_to(costs.work, shape).ravel()[near]
-    near = near[np.lexsort((work, seconds[near]))]
+    near = near[np.lexsort((seconds[near], work, _alike(seconds[near])))]
     found = tiles.take(near)
     keys = zip(*(getattr(found, name).tolist() for name in names), strict=True)
     once: dict[tuple[int, ...], int] = {}
@@ -245,6 +245,13 @@ def _best(
         if once.setdefault(key, place) == place and len(once) == count:
             break
     return found.take(np.array([*once.values()]))
+
+
+def _alike(seconds: Array) -> Array:
+    """Equal numbers for times that hardly differ."""
+    import numpy as np
+
+    return np.floor((seconds / seconds.min() - 1) / CLOSE)
 
 
 def _ranking(tiles: Tiles, p: Product, machine: Machine) -> Ranking:
@@ -258,9 +265,12 @@ def _ranking(tiles: Tiles, p: Product, machine: Machine) -> Ranking:
     most = max(np.partition(seconds, last)[last], least * (1 + CLOSE))
     near = np.flatnonzero((seconds <= most) & np.isfinite(seconds))
     tiles, costs = tiles.take(near), Costs(*taken(costs, shape, near))
-    alike = np.floor((costs.seconds / least - 1) / CLOSE)
-    complex_ = 4 * (costs.parts > 1) + 2 * (tiles.height * tiles.width > 0)
-    complex_ = complex_ + (tiles.height == 0) + tiles.snake
-    order = np.lexsort((costs.seconds, costs.work, complex_, alike))
+    # One bit for each thing that a reader has to understand, the stranger the higher.
+    several = (tiles.m1 > tiles.m0) | (tiles.n1 > tiles.n0)
+    blocked = tiles.height * tiles.width > 0
+    other = (tiles.height == 0) | (tiles.snake > 0)
+    bits = 8 * (costs.parts > 1) + 4 * blocked + 2 * other + several
+    alike = _alike(costs.seconds)
+    order = np.lexsort((costs.seconds, costs.work, bits, alike))
     kept = Costs(*taken(costs, order.shape, order))
     return Ranking(p, machine, tiles.take(order), kept)
