@@ -153,10 +153,14 @@ class TileInference:
         assert domain is not None
         chooser = VectorChooser(self.group, domain, self.shapes, self.machine)
         given = self._given_vector(domain.rank)
-        tile = chooser.choose(given)
-        if tile is None:
+        found = chooser.candidates(given)
+        if not found:
             self._no_vector_tile(chooser)
+        tile = found[0].tile
         self._remark_smaller(given, tile, domain)
+        if self.context.candidates is not None:
+            table = tile_candidates.vector_table(chooser, found, given is not None)
+            self.context.candidates.append(table)
         return VecTileAttr([tile.rows, tile.columns])
 
     def _index(self) -> VecTileAttr:

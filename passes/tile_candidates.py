@@ -6,7 +6,7 @@ What the search for tiles says of itself: remarks, and `--print-tile-candidates`
       1  [128, 128] [64, 256] [256, 256]            1  2 2    row        14.82  mte2
       2  ...                                                          +1.2 %
 
-Times are those of `cube_cost.py`. The last column says what a candidate spends more
+Times are those of `cube_cost.py` and `vector_cost.py`. The last column says what a candidate spends more
 than the chosen one.
 """
 
@@ -23,6 +23,7 @@ from pyptoc.dialects.walk import ROW, Walk
 from pyptoc.passes.cube_cost import PIPES, Costs, Tiles, estimate
 from pyptoc.passes.cube_tiles import CubeTile
 from pyptoc.passes.tile_search import Ranking
+from pyptoc.passes.vector_tiles import Candidate, VectorChooser
 
 COUNT = 10
 """Candidates in a table."""
@@ -128,6 +129,36 @@ class Chosen:
         if costs.l0_slots[index] < costs.l0_slots[0]:
             reasons.append("no double buffering in L0")
         return f"{text}  {', '.join(reasons[:3])}".rstrip()
+
+
+def vector_table(
+    chooser: VectorChooser, found: Sequence[Candidate], given: bool
+) -> str:
+    """The best candidates of a vector group, for `--print-tile-candidates`."""
+    group, work = chooser.group, chooser.work()
+    sizes = f"{work.rows} rows of {work.columns}"
+    sizes = f"{work.leading} x {sizes}" if work.leading > 1 else sizes
+    ops = counted(len(group.ops), "op")
+    head = (
+        f"{group.tag} at {place_of(group.ops[0].location)}: {ops} on {sizes}, "
+        f"{chooser.machine.name}{', tile given' if given else ''}"
+    )
+    columns = ("rows", "columns", "phases", "UB bytes", "us", "bound", "tasks", "waves")
+    rows = [("", *columns, "against the first")]
+    best = found[0].cost
+    for number, candidate in enumerate(found[:COUNT]):
+        tile, cost = candidate.tile, candidate.cost
+        used = chooser.peak(tile.rows, tile.columns, phased=tile.phased)
+        sizes = (tile.rows, tile.columns, "yes" if tile.phased else "no", used)
+        slower = f"{100 * (cost.seconds / best.seconds - 1):+.1f} %"
+        if cost.waves > best.waves:
+            slower += "  more waves"
+        elif cost.tasks < best.tasks:
+            slower += "  fewer tasks at once"
+        why = slower if number else "kept" if given else "chosen"
+        numbers = (f"{cost.seconds * 1e6:.2f}", cost.bound, cost.tasks, cost.waves)
+        rows.append((str(number + 1), *map(str, (*sizes, *numbers)), why))
+    return "\n".join([head, *aligned(rows)]) + "\n"
 
 
 def tile_text(tile: CubeTile) -> str:

@@ -57,7 +57,8 @@ LARGEST = 1024
 """No mL0 or nL0 is larger."""
 SHOWN = 500
 """Candidates of the last stage that are sorted."""
-SIZES = ("m0", "m1", "k0", "ka1", "kb1", "n0", "n1")
+OUTPUT = ("m0", "m1", "n0", "n1")
+"""What of a tile says which part of the result a task makes."""
 
 
 def representative(size: Expr) -> int:
@@ -112,7 +113,7 @@ def search(
         factors, walks = _factors(product, given.split), walks_of(given.walk)
     if len(factors) > 1:
         tiles = replace(_column(tiles), split=np.array(factors))
-        tiles = _best(tiles, product, machine, KEPT, (*SIZES, "split"))
+        tiles = _best(tiles, product, machine, KEPT, (*OUTPUT, "split"))
     else:
         tiles = replace(tiles, split=np.array(factors))
     height, width, snake = np.array([walk_blocks(walk) for walk in walks]).T
@@ -167,7 +168,7 @@ def _inner(p: Product, machine: Machine) -> Tiles:
         split = np.concatenate([fill * 0 + 1] * 3 + [fill], axis=1)
         rows, columns = (np.concatenate([x, x[:, :1]], axis=1) for x in (rows, columns))
     tiles = replace(tiles, split=split, height=rows, width=columns)
-    return _best(tiles, p, machine, 2 * KEPT)
+    return _best(tiles, p, machine, 2 * KEPT, ("m0", "k0", "n0"))
 
 
 def _sizes(size: int, unit: int) -> Sequence[int]:
@@ -199,7 +200,7 @@ def _depths(tiles: Tiles, p: Product, machine: Machine) -> Tiles:
     # Unequal ones need only be listed here.
     pairs = [(k1, k1)]
     a, b = (np.concatenate(side, axis=1) for side in zip(*pairs, strict=True))
-    return _best(replace(tiles, ka1=a, kb1=b), p, machine, KEPT)
+    return _best(replace(tiles, ka1=a, kb1=b), p, machine, KEPT, ("m0", "n0"))
 
 
 def _outer(tiles: Tiles, p: Product, machine: Machine) -> Tiles:
@@ -211,7 +212,7 @@ def _outer(tiles: Tiles, p: Product, machine: Machine) -> Tiles:
     down = np.minimum(down, np.ceil(p.m / tiles.m0).astype(np.int64))
     across = np.minimum(across, np.ceil(p.n / tiles.n0).astype(np.int64))
     tiles = replace(tiles, m1=tiles.m0 * down, n1=tiles.n0 * across)
-    return _best(tiles, p, machine, KEPT)
+    return _best(tiles, p, machine, KEPT, OUTPUT)
 
 
 def _column(tiles: Tiles, rank: int = 2) -> Tiles:
@@ -225,7 +226,7 @@ def _best(
     p: Product,
     machine: Machine,
     count: int,
-    names: Sequence[str] = SIZES,
+    names: Sequence[str],
 ) -> Tiles:
     """The fastest candidates, of those with the same `names` only the first."""
     import numpy as np
