@@ -2,7 +2,7 @@
 The search for a cube tile: stages of candidates, each judged by `cube_cost.estimate`.
 
 1. L0: every legal (mL0, nL0, kL0) of a lattice, with the largest kL1 that L1 holds
-   twice, alone or split into enough parts to occupy the cores, under three walks.
+   twice and that leaves two steps, alone or split into enough parts to occupy the cores, under three walks.
 2. L1: the best of them with every multiple of kL0, then with mL1 and nL1 of several
    L0 tiles.
 3. Split and walk: the best of those with every factor and every walk.
@@ -154,7 +154,8 @@ def _inner(p: Product, machine: Machine) -> Tiles:
         spare, lhs, rhs = spare - 31 * m - 15 * (n + 31), lhs + 1 / 32, rhs + 1 / 32
     spare = spare - 4 * (n + 8) * (c.output_scales + c.bias)
     k1 = spare // ((m * lhs + n * rhs) * k)
-    k1 = k * np.clip(k1, 1, -(-most // k)).astype(np.int64)
+    # A loop of one step has nothing to overlap with.
+    k1 = k * np.clip(k1, 1, np.maximum(np.ceil(most / (2 * k)), 1)).astype(np.int64)
     one, none = np.ones(1, np.int64), np.zeros(1, np.int64)
     tiles = Tiles(m, m, k, k1, k1, n, n, one, one, none, none)
     fits, _, _ = slots(tiles, c, machine)
