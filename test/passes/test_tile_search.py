@@ -210,9 +210,10 @@ def drawn(random: Random) -> tuple[Product, Machine]:
     lhs = random.choice([f16, f16, bf16, f32, i8, *f8])
     rhs = random.choice(f8) if lhs in f8 else lhs
     scaled = lhs in f8 and random.random() < 0.5
-    least, most, deepest = random.choice(((0, 14, 14), (0, 7, 16), (12, 15, 14)))
-    m, n = (int(2 ** random.uniform(least, most)) for _ in range(2))
-    k = int(2 ** random.uniform(least, deepest))
+    sides, depth = random.choice(
+        (((0, 14), (0, 14)), ((0, 7), (13, 17)), ((12, 15), (11, 14)))
+    )
+    m, n, k = (int(2 ** random.uniform(*ends)) for ends in (sides, sides, depth))
     result = random.choice([i32 if lhs == i8 else f32, bf16])
     contraction = Contraction(
         lhs,
