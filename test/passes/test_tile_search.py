@@ -254,8 +254,8 @@ def test_200_matmuls_are_within_5_percent_of_the_optimum(is_long: bool):
         split += tile.split > 1
         walked += tile.walk not in (None, Walk())
     # The shapes are such that both matter.
-    assert split >= 10
-    assert walked >= 10
+    assert split >= 5
+    assert walked >= 5
 
 
 @pytest.mark.parametrize("size", [1, 300, 1024, 65536])
