@@ -16,6 +16,9 @@ slots, which is two where two fit (plan-memory gives them up where they do not):
     inner   max(mte1, m) with two slots in L0A and L0B, else mte1 + m
     tile    max(mte2, inner + fix) with two slots in L1 and a loop of several steps,
             else mte2 + inner + fix           (L0C has one slot: the store is waited for)
+
+A side of which L1 holds all of K is loaded once for all L0 tiles of the other side.
+
     core    waves * L0 tiles of a task * tile + the first load
     time    launch + the largest of: core, HBM bytes / HBM rate, L2 bytes / L2 rate
             + what the sum of a split K costs
@@ -186,8 +189,12 @@ class _Grid:
     parts: Array
     depth: Array
     """Elements of K of a task."""
-    inner: Array
-    """L0 tiles of a task."""
+    down: Array
+    across: Array
+    """Rows and columns of L0 tiles of a task."""
+    keeps_a: Array
+    keeps_b: Array
+    """Whether A (B) is loaded once for a row (a column) of L0 tiles."""
     tasks: Array
     waves: Array
 
@@ -195,16 +202,22 @@ class _Grid:
     def of(cls, t: Tiles, p: Product, machine: Machine) -> _Grid:
         import numpy as np
 
-        step = np.maximum(t.ka1, t.kb1)
+        c, step = p.contraction, np.maximum(t.ka1, t.kb1)
         steps = np.maximum(_ceil(p.k, step), 1)
         longest = _ceil(steps, t.split)
         parts = _ceil(steps, longest)
         rows, columns = _ceil(p.m, t.m1), _ceil(p.n, t.n1)
-        inner = _ceil(np.minimum(t.m1, p.m), t.m0) * _ceil(np.minimum(t.n1, p.n), t.n0)
+        down = _ceil(np.minimum(t.m1, p.m), t.m0)
+        across = _ceil(np.minimum(t.n1, p.n), t.n0)
+        whole = (t.split == 1) & (c.k is not None)
+        may_a = (t.n1 > t.n0) & (p.k <= t.ka1) & whole
+        may_b = (t.m1 > t.m0) & (p.k <= t.kb1) & whole
+        keeps_b = may_b & (((t.m1 > t.m0) & (t.n1 == t.n0)) | ~may_a)
         tasks = p.batch * rows * columns * parts
         waves = _ceil(tasks, machine.cube_cores)
         depth = np.minimum(p.k, longest * step)
-        return cls(rows, columns, parts, depth, inner, tasks, waves)
+        keeps = (may_a & ~keeps_b, keeps_b)
+        return cls(rows, columns, parts, depth, down, across, *keeps, tasks, waves)
 
 
 def estimate(t: Tiles, p: Product, machine: Machine) -> Costs:
@@ -218,15 +231,21 @@ def estimate(t: Tiles, p: Product, machine: Machine) -> Costs:
     lhs, rhs = element_bits(c.lhs) / 8, element_bits(c.rhs) / 8
     out = element_bits(p.result) / 8
 
+    # Loads for one L0 tile, on average, and the trips in which slots take turns.
+    often_a = np.where(grid.keeps_a, 1 / grid.across, 1.0)
+    often_b = np.where(grid.keeps_b, 1 / grid.down, 1.0)
     loads_a, loads_b = _ceil(grid.depth, t.ka1), _ceil(grid.depth, t.kb1)
-    loads, moves = loads_a + loads_b, _ceil(grid.depth, t.k0)
+    steps = np.maximum(loads_a * ~grid.keeps_a, loads_b * ~grid.keeps_b)
+    loads, moves = often_a * loads_a + often_b * loads_b, _ceil(grid.depth, t.k0)
     scaling = 2 / MX_BLOCK if c.scaled else 0.0
-    loaded = grid.depth * (m * (lhs + scaling) + n * (rhs + scaling))
+    loaded = grid.depth * m * (lhs + scaling) * often_a
+    loaded = loaded + grid.depth * n * (rhs + scaling) * often_b
     if c.scaled:
         loads = 2 * loads
     for _ in range(c.output_scales + c.bias):
         loads, loaded = loads + 1, loaded + 4 * n
-    l2_bytes = loaded * grid.inner * grid.tasks
+    tiles = grid.down * grid.across
+    l2_bytes = loaded * tiles * grid.tasks
     missed = _from_hbm(t, p, grid, machine, (lhs + scaling, rhs + scaling, out))
     miss = np.minimum(missed / np.maximum(l2_bytes, 1), 1.0)
     rate = (1 - miss) / memory.l2_read_bytes_per_cycle_per_core
@@ -238,9 +257,9 @@ def estimate(t: Tiles, p: Product, machine: Machine) -> Costs:
 
     inner = np.where(l0_slots > 1, np.maximum(mte1, product), mte1 + product) + fix
     # The slots start over with each task, so one step a task is one slot.
-    overlaps = (l1_slots > 1) & (loads_a + loads_b > 2)
+    overlaps = (l1_slots > 1) & (steps > 1)
     tile = np.where(overlaps, np.maximum(mte2, inner), mte2 + inner)
-    trips = grid.waves * grid.inner
+    trips = grid.waves * tiles
     first = mte2 / np.maximum(np.minimum(loads_a, loads_b), 1)
     core = (trips * tile + first) / machine.clock_hz
     # Partial sums go through L2 to the vector cores.
@@ -346,8 +365,8 @@ def _from_hbm(
     down = 1 + (loads(blocks_down, block, whole_block) - 1) * again
     often_a = loads(width, height, column) * loads(blocks_across, band, whole_band)
     often_b = loads(height, np.ones_like(one), one) * down
-    often_a = often_a * np.where(again_a, t.n1 / t.n0, 1)
-    often_b = often_b * np.where(again_b, t.m1 / t.m0, 1)
+    often_a = often_a * np.where(again_a & ~grid.keeps_a, grid.across, 1)
+    often_b = often_b * np.where(again_b & ~grid.keeps_b, grid.down, 1)
     from_a = p.batch * p.m * row * often_a
     from_b = p.n * line * often_b
     return from_a + batch_b * from_b

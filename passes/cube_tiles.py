@@ -80,9 +80,9 @@ class CubeTile:
     assign: str | None = None
 
     @property
-    def k1(self) -> int:
-        """The k step of the loop over L1 tiles: both operands' tiles are full."""
-        return min(self.ka1, self.kb1)
+    def k_step(self) -> int:
+        """The step of the outermost loop over K, of which a part of K has whole ones."""
+        return max(self.ka1, self.kb1)
 
     @classmethod
     def of(cls, attribute: CubeTileAttr) -> CubeTile:
@@ -216,9 +216,8 @@ def shrink(tile: CubeTile, c: Contraction, machine: Machine) -> CubeTile:
 
 
 def _smaller(tile: CubeTile, c: Contraction, space: str) -> CubeTile:
-    longest = max(tile.ka1, tile.kb1)
-    if space == "l1" and longest > tile.k0:
-        half = max(tile.k0, longest // 2 // tile.k0 * tile.k0)
+    if space == "l1" and tile.k_step > tile.k0:
+        half = max(tile.k0, tile.k_step // 2 // tile.k0 * tile.k0)
         return replace(tile, ka1=min(tile.ka1, half), kb1=min(tile.kb1, half))
     if space in ("l1", "l0a", "l0b", "scale_a", "scale_b") and tile.k0 > c.k_multiple:
         half = max(c.k_multiple, tile.k0 // 2 // c.k_multiple * c.k_multiple)

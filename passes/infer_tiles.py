@@ -124,7 +124,7 @@ class TileInference:
         if given is not None:
             tile = replace(tile, assign=given.assign)
             if given.split > 1:
-                steps = -(-max(product.k, 1) // given.k1)
+                steps = -(-max(product.k, 1) // given.k_step)
                 known = product.contraction.k is not None
                 factor = min(given.split, steps) if known else given.split
                 tile = replace(tile, split=factor)

@@ -42,4 +42,4 @@ def may_split(op: Operation, shapes: Shapes) -> bool:
     if tile is None or tile.split_k in (0, 1):
         return False
     k = matmul_shape(op, shapes).k
-    return not k.is_const or k.value > min(tile.k[1:])
+    return not k.is_const or k.value > max(tile.k[1:])

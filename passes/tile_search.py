@@ -4,7 +4,7 @@ The search for a cube tile: stages of candidates, each judged by `cube_cost.esti
 1. L0: every legal (mL0, nL0, kL0) of a lattice, with the largest kL1 that L1 holds
    twice and that leaves two steps, alone or split into enough parts to occupy the cores, under three walks.
 2. L1: the best of them with every multiple of kL0, then with mL1 and nL1 of several
-   L0 tiles.
+   L0 tiles, all of K of A or of B in L1 or neither.
 3. Split and walk: the best of those with every factor and every walk.
 
 Each stage keeps the candidates that are fastest so far, so some 50 000 are looked at
@@ -43,13 +43,13 @@ UNKNOWN_SIZE = 1024
 """What a dynamic size without an upper bound counts as."""
 MULTIPLES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 """kL0 in alignment units, and kL1 in kL0."""
-OUTER = (1, 2, 4)
+OUTER = (1, 2, 4, 8)
 """mL1 and nL1, in L0 tiles."""
 FACTORS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64)
 """Parts of K."""
 BLOCKS = (2, 3, 4, 6, 8, 12, 16)
 """Rows and columns of tiles of a blocked walk."""
-KEPT = 24
+KEPT = 16
 """Tiles that a stage hands on."""
 CLOSE = 0.01
 """Candidates are alike if their times differ by no more than this share."""
@@ -169,7 +169,7 @@ def _inner(p: Product, machine: Machine) -> Tiles:
         split = np.concatenate([fill * 0 + 1] * 3 + [fill], axis=1)
         rows, columns = (np.concatenate([x, x[:, :1]], axis=1) for x in (rows, columns))
     tiles = replace(tiles, split=split, height=rows, width=columns)
-    return _best(tiles, p, machine, 2 * KEPT, ("m0", "k0", "n0"))
+    return _best(tiles, p, machine, 3 * KEPT, ("m0", "k0", "n0"))
 
 
 def _sizes(size: int, unit: int) -> Sequence[int]:
@@ -205,14 +205,24 @@ def _depths(tiles: Tiles, p: Product, machine: Machine) -> Tiles:
 
 
 def _outer(tiles: Tiles, p: Product, machine: Machine) -> Tiles:
-    """Stage 2: tasks of several L0 tiles."""
+    """Stage 2: tasks of several L0 tiles, perhaps with all of K of a side in L1."""
     import numpy as np
 
     tiles = _column(tiles)
-    down, across = (x.ravel() for x in np.meshgrid(OUTER, OUTER, indexing="ij"))
+    kinds = np.meshgrid(OUTER, OUTER, *[range(3)] * 2, indexing="ij")
+    down, across, whole, part = (axis.ravel() for axis in kinds)
     down = np.minimum(down, np.ceil(p.m / tiles.m0).astype(np.int64))
     across = np.minimum(across, np.ceil(p.n / tiles.n0).astype(np.int64))
-    tiles = replace(tiles, m1=tiles.m0 * down, n1=tiles.n0 * across)
+    everything = tiles.k0 * np.ceil(p.k / tiles.k0).astype(np.int64)
+    half = np.maximum(tiles.ka1 // 2 // tiles.k0, 1) * tiles.k0
+    other = np.choose(part, [tiles.ka1, half, tiles.k0])
+    tiles = replace(
+        tiles,
+        m1=tiles.m0 * down,
+        n1=tiles.n0 * across,
+        ka1=np.where((whole == 1) & (across > 1), everything, other),
+        kb1=np.where((whole == 2) & (down > 1), everything, other),
+    )
     return _best(tiles, p, machine, KEPT, OUTPUT)
 
 
