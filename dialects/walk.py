@@ -3,14 +3,14 @@
     row             2 x 3 tiles   0 1 2     column   0 2 4     snake   0 1 2
                                   3 4 5              1 3 5             5 4 3
 
-    blocked<2, 2>   4 x 4 tiles   0  2  8 10      blocks of 2 x 2 tiles, the blocks below
-                                  1  3  9 11      each other first, and within a block
-                                  4  6 12 14      the tiles below each other first
+    blocked<2, 2>   4 x 4 tiles   0  2  8 10     blocks of 2 x 2 tiles, the blocks below
+                                  1  3  9 11     each other first, and within a block
+                                  4  6 12 14     the tiles below each other first
                                   5  7 13 15
 
 Tasks that start together then share rows and columns of operand tiles, which they find
-in L2. Row is `blocked<1, all>` and column `blocked<all, 1>`. Axes of the grid before the
-two come first (outermost), those behind them last.
+in L2. Row is `blocked<1, all>` and column `blocked<all, 1>`. Axes of the grid before
+the two come first (outermost), those behind them last.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ def check_walk(attributes: Mapping[str, Attribute], rank: int) -> None:
         raise VerifyException(f"blocks = {list(walk.blocks)} must be at least 1")
     if "axes" in attributes:
         first, second = walk.axes or (0, 0)
-        if not (0 <= first and first + 1 == second and second < rank):
+        if not (first >= 0 and first + 1 == second and second < rank):
             raise VerifyException(
                 f"axes = [{first}, {second}] are two neighbouring axes of a grid of "
                 f"rank {rank}"

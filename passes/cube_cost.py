@@ -15,7 +15,7 @@ slots, which is two where two fit (plan-memory gives them up where they do not):
 
     inner   max(mte1, m) with two slots in L0A and L0B, else mte1 + m
     tile    max(mte2, inner + fix) with two slots in L1 and a loop of several steps,
-            else mte2 + inner + fix           (L0C has one slot: the store is waited for)
+            else mte2 + inner + fix          (L0C has one slot: the store is waited for)
 
 A side of which L1 holds all of K is loaded once for all L0 tiles of the other side.
 
@@ -30,9 +30,9 @@ many of the bytes miss L2 depends on the walk. Each walk is the nest of loops
 
 (`dialects/walk.py`: row has blocks of 1 x all, column of all x 1). A loop over columns
 uses the same rows of A in each trip, a loop over rows the same columns of B. They hit
-where one trip takes no more than L2 keeps, or where the trips run in one wave; else each
-trip loads them from HBM again. A snake finds the waves before its turn again, as many as L2
-keeps.
+where one trip takes no more than L2 keeps, or where the trips run in one wave; else
+each trip loads them from HBM again. A snake finds the waves before its turn again, as
+many as L2 keeps.
 
 A split K adds `parts - 1` reads of the result, and additions, on the vector cores, and
 a launch of its own where the consumer is no vector task. Checked against measured
@@ -42,7 +42,7 @@ kernels in `test/passes/test_tile_search.py`.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from xdsl.dialects.builtin import f32
 from xdsl.ir import Attribute
@@ -55,11 +55,14 @@ from pyptoc.runtime.machine import Machine
 PIPES = ("mte2", "mte1", "m", "fix", "hbm", "l2", "launch")
 """What may bind a candidate, as `Costs.bound` numbers them."""
 
-Array = Any
-"""
-A numpy array with one entry a candidate. Arrays of one `Tiles` broadcast together, so
-that what only depends on the tile is computed once for all walks.
-"""
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array: TypeAlias = NDArray[Any]
+    """
+    One entry a candidate. Arrays of one `Tiles` broadcast together, so that what only
+    depends on the tile is computed once for all walks.
+    """
 
 
 @dataclass(frozen=True)
@@ -250,9 +253,9 @@ def estimate(t: Tiles, p: Product, machine: Machine) -> Costs:
     miss = np.minimum(missed / np.maximum(l2_bytes, 1), 1.0)
     rate = (1 - miss) / memory.l2_read_bytes_per_cycle_per_core
     rate = rate + miss / memory.hbm_bytes_per_cycle_per_core
-    mte2 = loads * machine.routes["gm", "l1"].startup_cycles + loaded * rate
+    mte2 = loads * machine.route("gm", "l1").startup_cycles + loaded * rate
     mte1, product = _compute(t, c, machine, (m, n, grid.depth, moves))
-    store = machine.routes["l0c", "gm"]
+    store = machine.route("l0c", "gm")
     fix = store.startup_cycles + m * n * out / store.bytes_per_cycle
 
     inner = np.where(l0_slots > 1, np.maximum(mte1, product), mte1 + product) + fix
@@ -275,8 +278,20 @@ def estimate(t: Tiles, p: Product, machine: Machine) -> Costs:
     for number, pipe in enumerate([*others, machine.launch_seconds]):
         bound = np.where(pipe > longest, number + 1, bound)
         longest = np.maximum(pipe, longest)
-    counts = (grid.tasks, grid.waves, grid.parts, l1_slots, l0_slots, bound)
-    return Costs(seconds, fits, *busy, hbm_bytes, l2_bytes, sums, *counts)
+    return Costs(
+        seconds=seconds,
+        fits=fits,
+        **dict(zip(PIPES, busy, strict=False)),
+        hbm_bytes=hbm_bytes,
+        l2_bytes=l2_bytes,
+        sum_seconds=sums,
+        tasks=grid.tasks,
+        waves=grid.waves,
+        parts=grid.parts,
+        l1_slots=l1_slots,
+        l0_slots=l0_slots,
+        bound=bound,
+    )
 
 
 def slots(t: Tiles, c: Contraction, machine: Machine) -> tuple[Array, Array, Array]:
@@ -302,13 +317,13 @@ def _compute(
     unit = c.k_multiple
     k = _ceil(depth, unit) * unit
     rows, columns = 16 * _ceil(m, 16), 16 * _ceil(n, 16)
-    a, b = machine.routes["l1", "l0a"], machine.routes["l1", "l0b"]
+    a, b = machine.route("l1", "l0a"), machine.route("l1", "l0b")
     mte1 = rows * k * (element_bits(c.lhs) / 8) / a.bytes_per_cycle
     mte1 = mte1 + columns * k * (element_bits(c.rhs) / 8) / b.bytes_per_cycle
     startup = a.startup_cycles + b.startup_cycles
     if c.scaled:
         for route, size in (("scale_a", rows), ("scale_b", columns)):
-            scale = machine.routes["l1", route]
+            scale = machine.route("l1", route)
             mte1 = mte1 + size * k * 2 / MX_BLOCK / scale.bytes_per_cycle
             startup += scale.startup_cycles
     macs = machine.macs_per_cycle[str(c.lhs)]
@@ -377,7 +392,7 @@ def _sum_seconds(parts: Array, p: Product, machine: Machine) -> Array:
     import numpy as np
 
     size = p.batch * p.m * p.n * (element_bits(p.result) / 8)
-    load, store = machine.routes["gm", "ub"], machine.routes["ub", "gm"]
+    load, store = machine.route("gm", "ub"), machine.route("ub", "gm")
     add = machine.vector_cost("add")
     share = size / machine.vector_cores
     read = share / load.bytes_per_cycle + load.startup_cycles

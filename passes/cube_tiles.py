@@ -10,7 +10,6 @@ placed there. Which tile is good is asked of `cube_cost`, and found by `tile_sea
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-
 from typing import Any
 
 from xdsl.dialects.builtin import IntegerType, f32, i32
@@ -55,7 +54,7 @@ class Contraction:
 
     @property
     def m_multiple(self) -> int:
-        """mL0 is a multiple of this: 16 elements, and 32 bytes of A stored transposed."""
+        """mL0 is a multiple of this: 16 elements, 32 bytes of A stored transposed."""
         return max(16, 256 // element_bits(self.lhs)) if self.a_trans else 16
 
     @property
@@ -81,7 +80,7 @@ class CubeTile:
 
     @property
     def k_step(self) -> int:
-        """The step of the outermost loop over K, of which a part of K has whole ones."""
+        """The step of the outermost loop over K; parts of K have whole steps."""
         return max(self.ka1, self.kb1)
 
     @classmethod

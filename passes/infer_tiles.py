@@ -12,8 +12,9 @@ Without one, the tile is chosen that the machine's cost model says is fastest
              npu.tile = #pypto.cube<m = [16, 16], .., split_k = 2>, tile = ..}
 
 A bare `split_k` becomes the factor that is fastest, which may be 1; without a walk in
-the tile the model chooses one (`row` is not written). Vector groups get `#pypto.vec<rows, columns>`, no larger than a given tile: where whole
-rows do not fit UB, the tile pass visits them in phases of `columns`.
+the tile the model chooses one (`row` is not written). Vector groups get
+`#pypto.vec<rows, columns>`, no larger than a given tile: where whole rows do not fit
+UB, the tile pass visits them in phases of `columns`.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ from pyptoc.passes.groups import UNIT, Domain, Group, domain_of, groups_in
 from pyptoc.passes.matmul_shape import matmul_shape
 from pyptoc.passes.partition import blocks_of
 from pyptoc.passes.shapes import Shapes
+from pyptoc.passes.support import check_product
 from pyptoc.passes.tile_search import Ranking, representative, search
 from pyptoc.passes.tile_settings import TILE, nearest_tile
 from pyptoc.passes.typed import element_type, tensor_rank
@@ -110,6 +112,7 @@ class TileInference:
     def _cube(self) -> CubeTileAttr:
         op = self.group.ops[0]
         assert isinstance(op, MatmulOp | ScaledMmOp)
+        check_product(op, self.machine)
         product = product_of(self.group, self.shapes)
         attribute = nearest_tile(op, CubeTileAttr, lambda tiles: tiles.cube)
         given = None

@@ -6,8 +6,8 @@ What the search for tiles says of itself: remarks, and `--print-tile-candidates`
       1  [128, 128] [64, 256] [256, 256]            1  2 2    row        14.82  mte2
       2  ...                                                          +1.2 %
 
-Times are those of `cube_cost.py` and `vector_cost.py`. The last column says what a candidate spends more
-than the chosen one.
+Times are those of `cube_cost.py` and `vector_cost.py`. The last column
+says what a candidate spends more than the chosen one.
 """
 
 from __future__ import annotations
@@ -50,10 +50,11 @@ class Chosen:
         costs = self._costs(tile.split, walk)
         pipe = PIPES[int(costs.bound[0])]
         tasks, waves = int(costs.tasks[0]), int(costs.waves[0])
+        spread = f"{counted(tasks, 'task')} in {counted(waves, 'wave')}"
         what = "given" if self.given is not None else "chosen"
         text = [
-            f"tile {tile_text(tile)} {what}: {time_text(costs)} modelled, {pipe} is the "
-            f"bottleneck, {counted(tasks, 'task')} in {counted(waves, 'wave')}"
+            f"tile {tile_text(tile)} {what}: {time_text(costs)} modelled, "
+            f"{pipe} is the bottleneck, {spread}"
         ]
         if tile.split > 1:
             whole = time_text(self._costs(1, walk))
@@ -80,13 +81,12 @@ class Chosen:
             for known, size in ((c.m, p.m), (c.n, p.n), (c.k, p.k))
         ]
         batch = f"{p.batch} x " if p.batch > 1 else ""
-        given = "" if self.given is None else ", tile given"
-        head = (
-            f"{tag} at {place_of(op.location)}: m {batch}{sizes[0]}, n {sizes[1]}, k {sizes[2]}, "
-            f"{c.lhs} to {p.result}, {ranking.machine.name}{given}"
-        )
+        sizes = f"m {batch}{sizes[0]}, n {sizes[1]}, k {sizes[2]}"
+        machine = ranking.machine.name + ("" if self.given is None else ", tile given")
+        place = place_of(op.location)
+        head = f"{tag} at {place}: {sizes}, {c.lhs} to {p.result}, {machine}"
         columns = ("tile", "split", "slots", "walk", "us", "bound", "tasks", "waves")
-        rows = [("", *columns, "against the first")]
+        rows: list[tuple[str, ...]] = [("", *columns, "against the first")]
         found = ranking.distinct(COUNT)
         for number, index in enumerate(found):
             rows.append((str(number + 1), *self._row(index), self._why(index, number)))
@@ -144,7 +144,7 @@ def vector_table(
         f"{chooser.machine.name}{', tile given' if given else ''}"
     )
     columns = ("rows", "columns", "phases", "UB bytes", "us", "bound", "tasks", "waves")
-    rows = [("", *columns, "against the first")]
+    rows: list[tuple[str, ...]] = [("", *columns, "against the first")]
     best = found[0].cost
     for number, candidate in enumerate(found[:COUNT]):
         tile, cost = candidate.tile, candidate.cost

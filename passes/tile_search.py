@@ -2,14 +2,16 @@
 The search for a cube tile: stages of candidates, each judged by `cube_cost.estimate`.
 
 1. L0: every legal (mL0, nL0, kL0) of a lattice, with the largest kL1 that L1 holds
-   twice and that leaves two steps, alone or split into enough parts to occupy the cores, under three walks.
+   twice and that leaves two steps, alone or split into enough parts to occupy the
+   cores, under three walks.
 2. L1: the best of them with every multiple of kL0, then with mL1 and nL1 of several
    L0 tiles, all of K of A or of B in L1 or neither.
 3. Split and walk: the best of those with every factor and every walk.
 
 Each stage keeps the candidates that are fastest so far, so some 50 000 are looked at
-instead of millions. Of those within 1 % of the best the simplest wins: no split, the
-walk by rows, one L0 tile a task, then the least work on all pipes. Nothing is random.
+instead of millions. Of those within 1 % of the best the simplest wins: no split, one
+L0 tile a task, the walk by rows, no tails, then the least work on all pipes. Nothing is
+random.
 
 What the author gave is kept: a tile leaves stage 3, a factor or a walk leaves less of
 it. A dynamic size counts as its upper bound, or as 1024 where it has none
@@ -21,13 +23,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.pypto.attrs import SPLIT_CHOSEN
 from pyptoc.dialects.tile_types import element_bits
 from pyptoc.dialects.walk import Walk
 from pyptoc.passes.cube_cost import (
-    Array,
     Costs,
     Product,
     Tiles,
@@ -38,6 +40,9 @@ from pyptoc.passes.cube_cost import (
 )
 from pyptoc.passes.cube_tiles import CubeTile, round_up
 from pyptoc.runtime.machine import Machine
+
+if TYPE_CHECKING:
+    from pyptoc.passes.cube_cost import Array
 
 UNKNOWN_SIZE = 1024
 """What a dynamic size without an upper bound counts as."""
@@ -55,8 +60,6 @@ CLOSE = 0.01
 """Candidates are alike if their times differ by no more than this share."""
 LARGEST = 1024
 """No mL0 or nL0 is larger."""
-SHOWN = 500
-"""Candidates of the last stage that are sorted."""
 OUTPUT = ("m0", "m1", "n0", "n1")
 """What of a tile says which part of the result a task makes."""
 
@@ -113,7 +116,7 @@ def search(
         factors, walks = _factors(product, given.split), walks_of(given.walk)
     if len(factors) > 1:
         tiles = replace(_column(tiles), split=np.array(factors))
-        tiles = _best(tiles, product, machine, KEPT, (*OUTPUT, "split"))
+        tiles = _best(tiles, product, machine, 2 * KEPT, (*OUTPUT, "split"))
     else:
         tiles = replace(tiles, split=np.array(factors))
     height, width, snake = np.array([walk_blocks(walk) for walk in walks]).T
@@ -162,7 +165,12 @@ def _inner(p: Product, machine: Machine) -> Tiles:
     tiles = _column(tiles.take(np.flatnonzero(fits)))
     height, width = _near_square(tiles, machine)
     rows, columns, split = height * [1, 0, 0], width * [0, 0, 0], one
-    rows[:, 0], rows[:, 2], columns[:, 1], columns[:, 2] = 1, height[:, 0], 1, width[:, 0]
+    rows[:, 0], rows[:, 2], columns[:, 1], columns[:, 2] = (
+        1,
+        height[:, 0],
+        1,
+        width[:, 0],
+    )
     if p.may_split:
         tasks = p.batch * np.ceil(p.m / tiles.m1) * np.ceil(p.n / tiles.n1)
         fill = np.maximum(machine.cube_cores // tasks, 1).astype(np.int64)
@@ -248,9 +256,9 @@ def _best(
     first = min(8 * count, len(seconds)) - 1
     near = np.flatnonzero(seconds <= np.partition(seconds, first)[first])
     near = near[np.isfinite(seconds[near])]
-    work = np.broadcast_to(costs.work, shape).ravel()[near]
-    near = near[np.lexsort((seconds[near], work, _alike(seconds[near])))]
-    found = tiles.take(near)
+    found, work = tiles.take(near), np.broadcast_to(costs.work, shape).ravel()[near]
+    keys = (seconds[near], work, _oddities(found, p), _alike(seconds[near]))
+    found = found.take(np.lexsort(keys))
     keys = zip(*(getattr(found, name).tolist() for name in names), strict=True)
     once: dict[tuple[int, ...], int] = {}
     for place, key in enumerate(keys):
@@ -266,23 +274,31 @@ def _alike(seconds: Array) -> Array:
     return np.floor((seconds / seconds.min() - 1) / CLOSE)
 
 
+def _oddities(tiles: Tiles, p: Product) -> Array:
+    """
+    What makes a program longer, or of another shape than those for other sizes: axes
+    along which the last tile is smaller, and loads that are no loop over L0 steps.
+    """
+    import numpy as np
+
+    tails = (p.m % tiles.m1 > 0) + 1 * (p.n % tiles.n1 > 0)
+    tails = tails + (p.k % tiles.ka1 > 0) + (p.k % tiles.kb1 > 0)
+    short = np.maximum(tiles.ka1, tiles.kb1) == tiles.k0
+    return tails + (short & (p.k > p.contraction.k_multiple))
+
+
 def _ranking(tiles: Tiles, p: Product, machine: Machine) -> Ranking:
     import numpy as np
 
     costs, shape = estimate(tiles, p, machine), tiles.shape
-    seconds = np.where(costs.fits, costs.seconds, np.inf)
-    seconds = np.broadcast_to(seconds, shape).ravel()
-    least = seconds.min()
-    last = min(SHOWN, len(seconds)) - 1
-    most = max(np.partition(seconds, last)[last], least * (1 + CLOSE))
-    near = np.flatnonzero((seconds <= most) & np.isfinite(seconds))
-    tiles, costs = tiles.take(near), Costs(*taken(costs, shape, near))
+    legal = np.flatnonzero(np.broadcast_to(costs.fits, shape))
+    tiles, costs = tiles.take(legal), Costs(*taken(costs, shape, legal))
     # One bit for each thing that a reader has to understand, the stranger the higher.
     several = (tiles.m1 > tiles.m0) | (tiles.n1 > tiles.n0)
     blocked = tiles.height * tiles.width > 0
     other = (tiles.height == 0) | (tiles.snake > 0)
-    bits = 8 * (costs.parts > 1) + 4 * blocked + 2 * other + several
-    alike = _alike(costs.seconds)
-    order = np.lexsort((costs.seconds, costs.work, bits, alike))
+    bits = 8 * (costs.parts > 1) + 4 * several + 2 * blocked + other
+    keys = (costs.seconds, costs.work, _oddities(tiles, p), bits, _alike(costs.seconds))
+    order = np.lexsort(keys)
     kept = Costs(*taken(costs, order.shape, order))
     return Ranking(p, machine, tiles.take(order), kept)

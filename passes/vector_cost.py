@@ -25,7 +25,7 @@ PIPES = ("mte2", "v", "mte3", "hbm", "launch")
 
 @dataclass(frozen=True)
 class Moved:
-    """A tensor that tasks load or store: which sizes it has, and its elements' bytes."""
+    """A tensor that tasks load or store: the sizes it has, its elements' bytes."""
 
     rows: bool
     columns: bool
@@ -33,12 +33,14 @@ class Moved:
 
     def size(self, rows: int, columns: int) -> float:
         """Bytes of a tile of it."""
-        return (rows if self.rows else 1) * (columns if self.columns else 1) * self.bytes
+        return (
+            (rows if self.rows else 1) * (columns if self.columns else 1) * self.bytes
+        )
 
 
 @dataclass(frozen=True)
 class VectorWork:
-    """A vector group as its cost depends on it; sizes as `representative` gives them."""
+    """A vector group as its cost depends on it, in sizes of `representative`."""
 
     leading: int
     rows: int
@@ -100,6 +102,6 @@ def _transfers(
     target: str,
     machine: Machine,
 ) -> float:
-    route = machine.routes[source, target]
+    route = machine.route(source, target)
     sizes = (each.size(rows, columns) for each in moved)
     return sum(route.startup_cycles + size / route.bytes_per_cycle for size in sizes)

@@ -121,6 +121,19 @@ class Machine:
         """Whether a core moves data straight from `source` to `target`."""
         return (source, target) in self.routes
 
+    def route(self, source: str, target: str) -> Route:
+        """The direct transfer from `source` to `target`; PTO511 if there is none."""
+        found = self.routes.get((source, target))
+        if found is None:
+            error(
+                None,
+                "PTO511",
+                f"machine {self.name} has no route from {source} to {target}",
+                rule="routes.SOURCE.TARGET of its file has the rate of each transfer",
+                help=f"start from a copy of {MACHINES / 'ascend950.toml'}",
+            )
+        return found
+
     def vector_cost(self, name: str) -> VectorCost:
         """The cost of the vector instruction `name`, or the default cost."""
         return self.vector_costs.get(name) or self.vector_costs["default"]

@@ -4,7 +4,7 @@ Kernels as Python functions: `npu.kernel` -> source over numpy views -> function
     npu.kernel @k (%i) (%x: memref<?x64xf32, "gm">,
         %y: memref<?x64xf32, "gm">) on vector {       def kernel(tasks, memories, ..):
       %a = tile.alloc : !tile.buf<16x64xf32, ub>        b0 = memories[0].array; ...
-      %r = pypto.index %i * 16                          for (v0,) in tasks: 
+      %r = pypto.index %i * 16                          for (v0,) in tasks:
       tile.load %x[%r, 0] [16, 64] into %a        ->      v1 = 16 * v0
       tile.exp %a into %a [16, 64]                        if v1 < 0 or ..: g1(..)
       tile.store %a [16, 64] into %y[%r, 0]               g0[...] = b0[v1:v1 + 16, :]

@@ -114,9 +114,7 @@ def test_a_snake_finds_what_lay_before_its_turn():
 def test_one_slot_does_not_overlap():
     """An L1 step that L1 holds once: loads and products take turns."""
     p = product(512, 512, 4096)
-    twice, once = (
-        cost(p, replace(TILE, ka1=k, kb1=k), "row", NEW) for k in (256, 512)
-    )
+    twice, once = (cost(p, replace(TILE, ka1=k, kb1=k), "row", NEW) for k in (256, 512))
     assert (twice.l1_slots[0], once.l1_slots[0]) == (2, 1)
     assert once.seconds[0] > 1.2 * twice.seconds[0]
 
@@ -272,7 +270,6 @@ def test_how_many_candidates(size: int, monkeypatch: pytest.MonkeyPatch):
     search(product(size, size, size, may_split=True), NEW)
     assert len(seen) == 5
     assert sum(seen) <= 60_000
-    assert max(seen) == seen[0]
 
 
 def test_same_answer_each_time():

@@ -48,13 +48,12 @@ def matmul(
     flags = f" {{{attributes}}}" if attributes else ""
     a = f"{k}x{m}" if "a_trans" in attributes else f"{m}x{k}"
     b = f"{n}x{k}" if "b_trans" in attributes else f"{k}x{n}"
-    text = f"""func.func @f(%a: tensor<{a}x{element}>, %b: tensor<{b}x{element}>)
+    return f"""func.func @f(%a: tensor<{a}x{element}>, %b: tensor<{b}x{element}>)
     -> tensor<{m}x{n}x{result}> {{
   %y = pypto.matmul %a, %b{f" to {to}" if to else ""}{flags}
   func.return %y : tensor<{m}x{n}x{result}>
 }}
 """
-    return text
 
 
 def check(
@@ -204,9 +203,9 @@ class TestAccumulator:
         tile = "tile = #pypto.cube<m = [32, 32], k = [32, 32], n = [{0}, {0}]>"
         check(matmul(17, 1920, 32, "i8"), 17, 1920, 32, "i8")
         check(matmul(17, 1920, 32, "i8", tile.format(1024)), 17, 1920, 32, "i8")
-        assert 17 * 1920 * 4 < load_machine("ascend910b").space("l0c").bytes
+        assert load_machine("ascend910b").space("l0c").bytes > 17 * 1920 * 4
+        text = matmul(17, 1920, 32, "i8", tile.format(1920))
         with pytest.raises(CompileError, match="does not fit L0C"):
-            text = matmul(17, 1920, 32, "i8", tile.format(1920))
             pyptoc.compile(text, machine="ascend910b")
 
 
@@ -238,8 +237,8 @@ class TestExactlyFull:
         module = pyptoc.compile(text, machine=machine).module
         assert l0c_bytes(module) == capacity
         wider = tile.replace(f"n = [{n}, {2 * n}]", f"n = [{n + 16}, {n + 16}]")
+        text = matmul(256, 2 * n, 48, "f16", wider)
         with pytest.raises(CompileError, match="does not fit L0C"):
-            text = matmul(256, 2 * n, 48, "f16", wider)
             pyptoc.compile(text, machine=machine)
 
 
@@ -256,7 +255,9 @@ def l0c_bytes(module: ModuleOp) -> int:
 )
 def test_any_walk_visits_every_tile(walk: str):
     """Results are fully written, or the run fails; M is dynamic, with tails."""
-    tile = f"tile = #pypto.cube<m = [16, 16], k = [32, 32], n = [32, 32], walk = {walk}>"
+    tile = (
+        f"tile = #pypto.cube<m = [16, 16], k = [32, 32], n = [32, 32], walk = {walk}>"
+    )
     text = matmul("?", 150, 64, "f16", tile)
     assert f"walk = {walk}"[:12] in text
     check(text, 70, 150, 64, "f16")

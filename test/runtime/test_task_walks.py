@@ -53,7 +53,13 @@ def test_every_task_once(walk: Walk, grid: tuple[int, ...]):
 def test_other_axes_stay_around():
     """Axes before the two are outermost, those behind them innermost."""
     found = list(Walk("column", axes=(1, 2)).tasks((2, 2, 2, 2)))
-    assert found[:5] == [(0, 0, 0, 0), (0, 0, 0, 1), (0, 1, 0, 0), (0, 1, 0, 1), (0, 0, 1, 0)]
+    assert found[:5] == [
+        (0, 0, 0, 0),
+        (0, 0, 0, 1),
+        (0, 1, 0, 0),
+        (0, 1, 0, 1),
+        (0, 0, 1, 0),
+    ]
     assert [place[0] for place in found] == [0] * 8 + [1] * 8
 
 
