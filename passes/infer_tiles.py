@@ -56,7 +56,9 @@ class InferTilesPass(PyptocPass):
     """Check the given tiles, choose the others."""
 
     name = "infer-tiles"
-    summary: ClassVar[str] = "check the tiles that were given and choose the others"
+    summary: ClassVar[str] = (
+        "check the tiles that were given, choose the others by the machine's costs"
+    )
 
     def run(self, ctx: PyptocContext, module: ModuleOp) -> None:
         memory = Searches()

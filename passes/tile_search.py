@@ -212,11 +212,11 @@ def _depths(tiles: Tiles, p: Product, machine: Machine) -> Tiles:
     return _best(replace(tiles, ka1=a, kb1=b), p, machine, KEPT, ("m0", "n0"))
 
 
-def _outer(tiles: Tiles, p: Product, machine: Machine) -> Tiles:
-    """Stage 2: tasks of several L0 tiles, perhaps with all of K of a side in L1."""
+def _outer(given: Tiles, p: Product, machine: Machine) -> Tiles:
+    """Stage 2: also tasks of several L0 tiles, perhaps all of K of a side in L1."""
     import numpy as np
 
-    tiles = _column(tiles)
+    tiles = _column(given)
     kinds = np.meshgrid(OUTER, OUTER, *[range(3)] * 2, indexing="ij")
     down, across, whole, part = (axis.ravel() for axis in kinds)
     down = np.minimum(down, np.ceil(p.m / tiles.m0).astype(np.int64))
@@ -231,7 +231,10 @@ def _outer(tiles: Tiles, p: Product, machine: Machine) -> Tiles:
         ka1=np.where((whole == 1) & (across > 1), everything, other),
         kb1=np.where((whole == 2) & (down > 1), everything, other),
     )
-    return _best(tiles, p, machine, KEPT, OUTPUT)
+    best = _best(tiles, p, machine, KEPT, OUTPUT)
+    # Under another walk the plain ones may be as good.
+    pairs = ((getattr(given, f.name), getattr(best, f.name)) for f in fields(Tiles))
+    return Tiles(*map(np.concatenate, pairs))
 
 
 def _column(tiles: Tiles, rank: int = 2) -> Tiles:
