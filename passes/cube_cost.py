@@ -6,6 +6,7 @@ table of `--print-tile-candidates`, remarks and tests all call it. Its arguments
 arrays, one entry a candidate. Cycles of one core, for one L0 tile of the output:
 
     mte2   transfers * start-up + bytes * ((1 - miss) / l2 + miss / hbm)     GM -> L1
+           with a fixed number of bytes more for each row of a box
     mte1   moves * start-up + bytes / rate, of A and of B                    L1 -> L0
     m      matmuls * head + padded m * n * k / multiply-adds a cycle
     fix    start-up + bytes / rate                                           L0C -> GM
@@ -19,7 +20,7 @@ slots, which is two where two fit (plan-memory gives them up where they do not):
 
 A side of which L1 holds all of K is loaded once for all L0 tiles of the other side.
 
-    core    waves * L0 tiles of a task * tile + the first load
+    core    waves * L0 tiles of a task * tile + the first step of what binds less
     time    launch + the largest of: core, HBM bytes / HBM rate, L2 bytes / L2 rate
             + what the sum of a split K costs
 
@@ -253,7 +254,10 @@ def estimate(t: Tiles, p: Product, machine: Machine) -> Costs:
     miss = np.minimum(missed / np.maximum(l2_bytes, 1), 1.0)
     rate = (1 - miss) / memory.l2_read_bytes_per_cycle_per_core
     rate = rate + miss / memory.hbm_bytes_per_cycle_per_core
-    mte2 = loads * machine.route("gm", "l1").startup_cycles + loaded * rate
+    rows = often_a * (grid.depth if c.a_trans else m * loads_a)
+    rows = rows + often_b * (n * loads_b if c.b_trans else grid.depth)
+    moved = loaded + rows * memory.row_overhead_bytes
+    mte2 = loads * machine.route("gm", "l1").startup_cycles + moved * rate
     mte1, product = _compute(t, c, machine, (m, n, grid.depth, moves))
     store = machine.route("l0c", "gm")
     fix = store.startup_cycles + m * n * out / store.bytes_per_cycle
@@ -263,7 +267,7 @@ def estimate(t: Tiles, p: Product, machine: Machine) -> Costs:
     overlaps = (l1_slots > 1) & (steps > 1)
     tile = np.where(overlaps, np.maximum(mte2, inner), mte2 + inner)
     trips = grid.waves * tiles
-    first = mte2 / np.maximum(np.minimum(loads_a, loads_b), 1)
+    first = np.minimum(mte2, inner) / np.maximum(np.minimum(loads_a, loads_b), 1)
     core = (trips * tile + first) / machine.clock_hz
     # Partial sums go through L2 to the vector cores.
     stored = np.where(grid.parts > 1, 0, p.batch * p.m * p.n * out)

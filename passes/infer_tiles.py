@@ -297,4 +297,5 @@ def contraction_of(op: MatmulOp | ScaledMmOp, shapes: Shapes) -> Contraction:
         op.a_trans is not None,
         isinstance(op, MatmulOp) and op.scale is not None,
         isinstance(op, MatmulOp) and op.bias is not None,
+        op.b_trans is not None,
     )

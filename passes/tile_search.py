@@ -9,7 +9,7 @@ The search for a cube tile: stages of candidates, each judged by `cube_cost.esti
 3. Split and walk: the best of those with every factor and every walk.
 
 Each stage keeps the candidates that are fastest so far, so some 50 000 are looked at
-instead of millions. Of those within 1 % of the best the simplest wins: no split, one
+instead of millions. Of those within 2.5 % of the best the simplest wins: no split, one
 L0 tile a task, the walk by rows, no tails, then the least work on all pipes. Nothing is
 random.
 
@@ -56,7 +56,7 @@ BLOCKS = (2, 3, 4, 6, 8, 12, 16)
 """Rows and columns of tiles of a blocked walk."""
 KEPT = 16
 """Tiles that a stage hands on."""
-CLOSE = 0.01
+CLOSE = 0.025
 """Candidates are alike if their times differ by no more than this share."""
 LARGEST = 1024
 """No mL0 or nL0 is larger."""

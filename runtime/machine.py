@@ -69,6 +69,8 @@ class Memory:
     l2_kept_bytes: int
     """What is found again in L2: less than its size."""
     l2_to_hbm_ratio: float
+    row_overhead_bytes: float
+    """What each row of a box adds to a transfer: narrow boxes do not reach the rate."""
     hbm_bytes_per_cycle_per_core: float
     l2_read_bytes_per_cycle_per_core: float
     l2_write_bytes_per_cycle_per_core: float
@@ -285,6 +287,7 @@ def _memory(section: Section) -> Memory:
         l2_bytes=section.count("l2_bytes"),
         l2_kept_bytes=section.count("l2_kept_bytes"),
         l2_to_hbm_ratio=section.number("l2_to_hbm_ratio"),
+        row_overhead_bytes=section.number("row_overhead_bytes"),
         hbm_bytes_per_cycle_per_core=section.number("hbm_bytes_per_cycle_per_core"),
         l2_read_bytes_per_cycle_per_core=section.number(
             "l2_read_bytes_per_cycle_per_core"
