@@ -19,11 +19,12 @@ UB, the tile pass visits them in phases of `columns`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from typing import ClassVar, NoReturn
 
-from xdsl.dialects import func
+from xdsl.dialects import func, scf
 from xdsl.dialects.builtin import ModuleOp, StringAttr, f32, i32
 from xdsl.ir import Operation, SSAValue
 
@@ -39,10 +40,12 @@ from pyptoc.passes import cube_tiles, index_tiles, tile_candidates
 from pyptoc.passes.base import PyptocPass
 from pyptoc.passes.cube_cost import Product
 from pyptoc.passes.cube_tiles import Contraction, CubeTile
+from pyptoc.passes.form_tasks import is_parallel, obstacle, perfect_nest
 from pyptoc.passes.groups import UNIT, Domain, Group, domain_of, groups_in
 from pyptoc.passes.matmul_shape import matmul_shape
 from pyptoc.passes.partition import blocks_of
 from pyptoc.passes.shapes import Shapes
+from pyptoc.passes.structured import defined_in
 from pyptoc.passes.support import check_product
 from pyptoc.passes.tile_search import Ranking, representative, search
 from pyptoc.passes.tile_settings import TILE, nearest_tile
@@ -156,7 +159,8 @@ class TileInference:
     def _vector(self) -> VecTileAttr:
         domain = domain_of(self.group.ops, self.shapes)
         assert domain is not None
-        chooser = VectorChooser(self.group, domain, self.shapes, self.machine)
+        trips = trips_of(grid_loops(self.group), self.shapes)
+        chooser = VectorChooser(self.group, domain, self.shapes, self.machine, trips)
         given = self._given_vector(domain.rank)
         found = chooser.candidates(given)
         if not found:
@@ -250,6 +254,8 @@ def product_of(group: Group, shapes: Shapes) -> Product:
     assert isinstance(op, MatmulOp | ScaledMmOp)
     shape = matmul_shape(op, shapes)
     result = element_type(op.results[0])
+    loops = grid_loops(group)
+    inside = bool(loops) and defined_in(op.rhs, loops[0])
     # Parts are added before anything is done to the sum, in a tensor of their own.
     extras = (getattr(op, name, None) for name in ("bias", "scale", "relu"))
     alone = len(group.ops) == 1 and all(extra is None for extra in extras)
@@ -258,12 +264,35 @@ def product_of(group: Group, shapes: Shapes) -> Product:
         representative(shape.m),
         representative(shape.n),
         representative(shape.k),
-        prod(map(representative, shape.batch)),
+        prod(map(representative, shape.batch)) * trips_of(loops, shapes),
         result,
-        shared_rhs=bool(shape.batch) and tensor_rank(op.rhs) == 2,
+        shared_rhs=tensor_rank(op.rhs) == 2 and not inside,
         may_split=alone and result in (f32, i32),
         summed_by_reader=read_by_vectors(op.results[0]),
     )
+
+
+def grid_loops(group: Group) -> list[scf.ForOp]:
+    """The loops around a group that form-tasks will make axes of its grid."""
+    around: list[scf.ForOp] = []
+    loop = group.ops[0].parent_op()
+    while isinstance(loop, scf.ForOp) and is_parallel(loop):
+        around.insert(0, loop)
+        loop = loop.parent_op()
+    for start in range(len(around)):
+        nest = perfect_nest(around[start])
+        if nest[-1] is around[-1] and obstacle(nest) is None:
+            return nest
+    return []
+
+
+def trips_of(loops: Sequence[scf.ForOp], shapes: Shapes) -> int:
+    """How often the body of a nest of loops runs, sizes as `representative` has them."""
+    trips = 1
+    for loop in loops:
+        step = representative(shapes.expr(loop.step))
+        trips *= -(-representative(shapes.expr(loop.ub) - shapes.expr(loop.lb)) // step)
+    return trips
 
 
 def read_by_vectors(value: SSAValue) -> bool:

@@ -259,9 +259,9 @@ def _best(
     first = min(8 * count, len(seconds)) - 1
     near = np.flatnonzero(seconds <= np.partition(seconds, first)[first])
     near = near[np.isfinite(seconds[near])]
-    found, work = tiles.take(near), np.broadcast_to(costs.work, shape).ravel()[near]
-    keys = (seconds[near], work, _oddities(found, p), _alike(seconds[near]))
-    found = found.take(np.lexsort(keys))
+    found, costs = tiles.take(near), Costs(*taken(costs, shape, near))
+    keys = (costs.seconds, costs.work, _oddities(found, costs, p))
+    found = found.take(np.lexsort((*keys, _alike(costs.seconds))))
     keys = zip(*(getattr(found, name).tolist() for name in names), strict=True)
     once: dict[tuple[int, ...], int] = {}
     for place, key in enumerate(keys):
@@ -277,17 +277,19 @@ def _alike(seconds: Array) -> Array:
     return np.floor((seconds / seconds.min() - 1) / CLOSE)
 
 
-def _oddities(tiles: Tiles, p: Product) -> Array:
+def _oddities(tiles: Tiles, costs: Costs, p: Product) -> Array:
     """
     What makes a program longer, or of another shape than those for other sizes: axes
-    along which the last tile is smaller, and loads that are no loop over L0 steps.
+    along which the last tile is smaller, loads that are no loop over L0 steps, buffers
+    with one slot.
     """
     import numpy as np
 
     tails = (p.m % tiles.m1 > 0) + 1 * (p.n % tiles.n1 > 0)
     tails = tails + (p.k % tiles.ka1 > 0) + (p.k % tiles.kb1 > 0)
     short = np.maximum(tiles.ka1, tiles.kb1) == tiles.k0
-    return tails + (short & (p.k > p.contraction.k_multiple))
+    single = 4 - costs.l0_slots - costs.l1_slots
+    return tails + (short & (p.k > p.contraction.k_multiple)) + single
 
 
 def _ranking(tiles: Tiles, p: Product, machine: Machine) -> Ranking:
@@ -301,7 +303,7 @@ def _ranking(tiles: Tiles, p: Product, machine: Machine) -> Ranking:
     blocked = tiles.height * tiles.width > 0
     other = (tiles.height == 0) | (tiles.snake > 0)
     bits = 8 * (costs.parts > 1) + 4 * several + 2 * blocked + other
-    keys = (costs.seconds, costs.work, _oddities(tiles, p), bits, _alike(costs.seconds))
-    order = np.lexsort(keys)
+    keys = (costs.seconds, costs.work, _oddities(tiles, costs, p))
+    order = np.lexsort((*keys, bits, _alike(costs.seconds)))
     kept = Costs(*taken(costs, order.shape, order))
     return Ranking(p, machine, tiles.take(order), kept)

@@ -67,6 +67,8 @@ class VectorChooser:
     domain: Domain
     shapes: Shapes
     machine: Machine
+    trips: int = 1
+    """How often loops around the group, which become axes of its grid, run."""
 
     @property
     def column_unit(self) -> int:
@@ -127,7 +129,7 @@ class VectorChooser:
         one = Expr.const(1)
         stored = self._moved() - self._loaded()
         return VectorWork(
-            prod(map(representative, domain.leading)),
+            prod(map(representative, domain.leading)) * self.trips,
             representative(domain.rows or one),
             representative(domain.columns),
             tuple(map(self._shape, self._loaded())),

@@ -57,6 +57,19 @@ func.func @bounded(%a: tensor<?x512xf16>, %b: tensor<512x256xf16>) -> tensor<?x2
 // CHECK-LABEL: func.func @bounded
 // CHECK: npu.tile = #pypto.cube<m = [32, 32],
 
+// An independent loop around one product is an axis of its grid: there are tasks enough.
+func.func @batch(%a: tensor<96x32x512xf16>, %b: tensor<512x256xf16>) -> tensor<96x32x256xf32> {
+  %y0 = pypto.empty[96, 32, 256] : tensor<96x32x256xf32>
+  %y = pypto.forall (%i = 0 to 96) outs(%o = %y0) {
+    %v = pypto.view %a[%i, :, :]
+    %p = pypto.matmul %v, %b
+    pypto.store %p into %o[%i, 0, 0]
+  }
+  func.return %y : tensor<96x32x256xf32>
+}
+// CHECK-LABEL: func.func @batch
+// CHECK: pypto.matmul {{.*}}npu.tile = #pypto.cube<m = [32, 32], k = [{{[0-9]+, [0-9]+}}], n = [256, 256],
+
 // 64 rows would fit UB, and leave 46 of 48 cores without a task.
 func.func @rows(%x: tensor<96x512xf32>) -> tensor<96x512xf32> {
   %y = pypto.exp %x
