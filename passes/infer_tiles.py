@@ -287,7 +287,7 @@ def grid_loops(group: Group) -> list[scf.ForOp]:
 
 
 def trips_of(loops: Sequence[scf.ForOp], shapes: Shapes) -> int:
-    """How often the body of a nest of loops runs, sizes as `representative` has them."""
+    """How often the body of a nest of loops runs, by `representative` sizes."""
     trips = 1
     for loop in loops:
         step = representative(shapes.expr(loop.step))
