@@ -172,6 +172,11 @@ def bytes_of(buffer: BufType) -> int:
             return rows * _row_bytes(columns, bits)
 
 
+def row_bytes(buffer: BufType) -> int:
+    """Bytes from one row of a ub buffer to the next."""
+    return _row_bytes(buffer.columns, element_bits(buffer.element_type))
+
+
 def _row_bytes(elements: int, bits: int) -> int:
     return _up(-(-elements * bits // 8), 32)
 

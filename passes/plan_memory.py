@@ -12,7 +12,15 @@ becomes
 Buffers whose lifetimes overlap never share a byte. Others share only as far as they
 must, because what shares bytes has to be ordered: first nobody shares; if that is too
 much, buffers that one and the same pipe works on (it is in order anyway); then all that
-liveness allows. If even that does not fit, slots are given up one at a time, the
+liveness allows. Where that is not enough, a result may lie where an input begins that
+its instruction reads last, if it works in place (`dialects/tile_in_place.py`):
+
+    %e = tile.alloc                                   {addr = 0}
+    %f = tile.alloc                                   {addr = 0}
+    tile.exp %x into %e
+    tile.neg %e into %f         the last use of %e
+
+If even that does not fit, slots are given up one at a time, the
 largest buffer first, with a remark: correct, but transfers no longer overlap with work
 on that buffer. What then still does not fit is an error (PTO211) that lists what is
 live at once and says which tile to shrink.
@@ -27,7 +35,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import groupby
-from typing import ClassVar, NoReturn
+from typing import ClassVar, NoReturn, TypeAlias
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -44,6 +52,9 @@ from pyptoc.passes.slots import can_lower_slots, lower_slots
 from pyptoc.runtime.machine import Machine, Space
 
 _TILE_OF_SPACE = {"ub": "vec"}
+InPlace: TypeAlias = list[tuple[Lifetime, Lifetime]]
+"""Buffers of which the second may begin in the place of the first, which ends then."""
+
 _FRACTAL_SPACES = ("l1", "l0a", "l0b", "l0c", "scale_a", "scale_b")
 
 
@@ -76,7 +87,7 @@ def _plan_space(
 ) -> None:
     packing = _place(space, lives, flagged)
     while packing is None:
-        life = None if flagged else _slots_to_lower(lives)
+        life = None if flagged else _slots_to_lower(space, lives)
         if life is None:
             _over_capacity(ctx.machine, kernel, space, lives)
         slots = life.alloc.slot_count - 1
@@ -91,10 +102,9 @@ def _plan_space(
         life.alloc.set_address(address)
 
 
-def _slots_to_lower(lives: list[Lifetime]) -> Lifetime | None:
+def _slots_to_lower(space: Space, lives: list[Lifetime]) -> Lifetime | None:
     """The largest of the buffers at the worst place that can do with a slot less."""
-    peak = _most_alive(lives)
-    able = [life for life in peak if can_lower_slots(life)]
+    able = [life for life in _peak(space, lives).alive if can_lower_slots(life)]
     size = {life: life.alloc.total_bytes // life.alloc.slot_count for life in able}
     return max(able, key=lambda life: size[life], default=None)
 
@@ -104,20 +114,39 @@ def _place(space: Space, lives: list[Lifetime], flagged: bool) -> Packing | None
     sizes = [_rounded(life.alloc.total_bytes, space.align) for life in lives]
     if sum(sizes) <= space.bytes:
         return _side_by_side(sizes)
-    alive = sum(
-        _rounded(life.alloc.total_bytes, space.align) for life in _most_alive(lives)
-    )
-    if alive > space.bytes:
+    if _peak(space, lives).bytes > space.bytes:
         return None
     together = _overlapping(lives)
-    sharing = [_also_across_pipes(lives, together)]
+    apart = _also_across_pipes(lives, together)
+    alone = [(a, b) for a, b in _in_place(lives) if len(a.pipes | b.pipes) == 1]
+    none: InPlace = []
+    attempts = [(apart, none), (apart, alone)]
     if not flagged:
-        sharing.append(together)
-    for conflicts in sharing:
-        packing = pack(sizes, conflicts, space.bytes, alive)
+        attempts += [(together, none), (together, _in_place(lives))]
+    for number, (conflicts, pairs) in enumerate(attempts):
+        alive = _peak(space, lives, pairs).bytes
+        if alive > space.bytes or (number % 2 and not pairs):
+            continue
+        partners = _partners(lives, pairs)
+        packing = pack(sizes, conflicts, space.bytes, alive, partners)
         if packing.height <= space.bytes:
             return packing
     return None
+
+
+def _in_place(lives: list[Lifetime]) -> InPlace:
+    """Each buffer that may begin where another ends, in one instruction."""
+    return [(end, life) for life in lives for end in life.may_take]
+
+
+def _partners(lives: list[Lifetime], pairs: InPlace) -> list[list[int]]:
+    """The partners of each buffer, by number."""
+    number = {life: i for i, life in enumerate(lives)}
+    found: list[list[int]] = [[] for _ in lives]
+    for one, other in pairs:
+        found[number[one]].append(number[other])
+        found[number[other]].append(number[one])
+    return found
 
 
 def _side_by_side(sizes: list[int]) -> Packing:
@@ -162,18 +191,39 @@ def _also_across_pipes(
     ]
 
 
-def _most_alive(lives: list[Lifetime]) -> list[Lifetime]:
-    """The buffers that are alive at the position where they take most bytes."""
+@dataclass(frozen=True)
+class _Peak:
+    """Where buffers take most bytes at once."""
+
+    bytes: int
+    alive: list[Lifetime]
+    """Those that take bytes of their own there."""
+
+
+def _peak(space: Space, lives: list[Lifetime], pairs: InPlace | None = None) -> _Peak:
+    """The least that `lives` need, if the second of each of `pairs` can begin in the
+    place of the first; by default all that may do so."""
+    inside: dict[Lifetime, Lifetime] = {}
+    for pair in _in_place(lives) if pairs is None else pairs:
+        small = min(pair, key=lambda life: life.alloc.total_bytes)
+        held = inside.get(pair[1])
+        if held is None or small.alloc.total_bytes > held.alloc.total_bytes:
+            inside[pair[1]] = small
+    saved = {life.start: small for life, small in inside.items()}
     edges: list[tuple[int, int, int]] = []
     for life in lives:
-        size = life.alloc.total_bytes
+        size = _rounded(life.alloc.total_bytes, space.align)
         edges += [(life.start, 0, size), (life.end, 1, -size)]
     now = most = where = 0
-    for position, steps in groupby(sorted(edges), key=lambda edge: edge[:2]):
+    for (position, ends), steps in groupby(sorted(edges), key=lambda edge: edge[:2]):
         now += sum(size for _, _, size in steps)
-        if now > most:
-            most, where = now, position[0]
-    return [life for life in lives if life.start <= where <= life.end]
+        taken = now
+        if position in saved and not ends:
+            taken -= _rounded(saved[position].alloc.total_bytes, space.align)
+        if taken > most:
+            most, where = taken, position
+    alive = [life for life in lives if life.start <= where <= life.end]
+    return _Peak(most, [life for life in alive if life is not saved.get(where)])
 
 
 def _name(life: Lifetime) -> str:
@@ -184,8 +234,9 @@ def _name(life: Lifetime) -> str:
 def _over_capacity(
     machine: Machine, kernel: KernelOp, space: Space, lives: list[Lifetime]
 ) -> NoReturn:
-    alive = sorted(_most_alive(lives), key=lambda life: -life.alloc.total_bytes)
-    needed = sum(life.alloc.total_bytes for life in alive)
+    peak = _peak(space, lives)
+    alive = sorted(peak.alive, key=lambda life: -life.alloc.total_bytes)
+    needed = peak.bytes
     largest = alive[0]
     if space.bytes == 0:
         error(
@@ -195,6 +246,7 @@ def _over_capacity(
             here=f"kernel @{kernel.sym_name.data} keeps {needed} bytes there",
             help="compile for another machine",
         )
+    fits = needed <= space.bytes
     count = f"{len(alive)} buffers are" if len(alive) > 1 else "1 buffer is"
     notes = [_describe(life) for life in alive[:10]]
     if len(alive) > 10:
@@ -207,7 +259,8 @@ def _over_capacity(
         label=f"{_name(largest)} is the largest",
         rule=f"the buffers that are live at once fit {space.name}",
         here=f"{count} live at once and take {needed} bytes; "
-        f"{space.name} has {space.bytes}",
+        f"{space.name} has {space.bytes}"
+        + (", but no place for all of them was found" if fits else ""),
         notes=notes,
         help=_smaller_tile(largest.alloc, needed, space),
     )
