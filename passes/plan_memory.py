@@ -22,8 +22,9 @@ its instruction reads last, if it works in place (`dialects/tile_in_place.py`):
 
 If even that does not fit, slots are given up one at a time, the
 largest buffer first, with a remark: correct, but transfers no longer overlap with work
-on that buffer. What then still does not fit is an error (PTO211) that lists what is
-live at once and says which tile to shrink.
+on that buffer. With the option `slots`, loads in a loop get more than two, as many as
+fit without sharing more than before, to run further ahead. What then still does not fit
+is an error (PTO211) that lists what is live at once and says which tile to shrink.
 
 The slots of a channel of a mixed kernel lie with the core that takes from it, beside
 its other buffers, all the time. Addresses that are already there are planned anew, but
@@ -48,7 +49,7 @@ from pyptoc.passes.base import PyptocPass
 from pyptoc.passes.hazards import is_synchronised
 from pyptoc.passes.liveness import Lifetime, lifetimes
 from pyptoc.passes.packing import Packing, pack
-from pyptoc.passes.slots import can_lower_slots, lower_slots
+from pyptoc.passes.slots import can_lower_slots, can_raise_slots, change_slots
 from pyptoc.runtime.machine import Machine, Space
 
 _TILE_OF_SPACE = {"ub": "vec"}
@@ -65,6 +66,9 @@ class PlanMemoryPass(PyptocPass):
     name = "plan-memory"
     summary: ClassVar[str] = "addresses by liveness; fewer slots where memory is tight"
 
+    slots: int = 2
+    """How many slots what a loop loads may have, where memory allows."""
+
     def run(self, ctx: PyptocContext, module: ModuleOp) -> None:
         for kernel in kernels_of(module).values():
             found = lifetimes(kernel)
@@ -74,32 +78,77 @@ class PlanMemoryPass(PyptocPass):
             by_space: dict[str, list[Lifetime]] = {}
             for life in found:
                 by_space.setdefault(life.alloc.type.space.value, []).append(life)
-            for space, lives in by_space.items():
-                _plan_space(ctx, kernel, ctx.machine.space(space), lives, flagged)
+            plans = [
+                _Plan(ctx, kernel, ctx.machine.space(space), lives, flagged)
+                for space, lives in by_space.items()
+            ]
+            for plan in plans:
+                plan.fit()
+            if self.slots > 2 and not flagged:
+                _raise_slots(plans, self.slots)
+            for plan in plans:
+                plan.write()
 
 
-def _plan_space(
-    ctx: PyptocContext,
-    kernel: KernelOp,
-    space: Space,
-    lives: list[Lifetime],
-    flagged: bool,
-) -> None:
-    packing = _place(space, lives, flagged)
-    while packing is None:
-        life = None if flagged else _slots_to_lower(space, lives)
-        if life is None:
-            _over_capacity(ctx.machine, kernel, space, lives)
-        slots = life.alloc.slot_count - 1
-        lower_slots(life, slots)
-        ctx.remark(
+@dataclass(eq=False)
+class _Plan:
+    """The buffers of a kernel in one space."""
+
+    ctx: PyptocContext
+    kernel: KernelOp
+    space: Space
+    lives: list[Lifetime]
+    flagged: bool
+    packing: Packing | None = None
+    level: int = 0
+    """How far buffers share."""
+
+    def fit(self) -> None:
+        """Find a place for all, with fewer slots if need be."""
+        while not self.place():
+            life = None if self.flagged else _slots_to_lower(self.space, self.lives)
+            if life is None:
+                _over_capacity(self.ctx.machine, self.kernel, self.space, self.lives)
+            slots = life.alloc.slot_count - 1
+            change_slots(life, slots)
+            self.remark(life, f"{slots} of {slots + 1} slots, so that")
+
+    def place(self, most: int = 9) -> bool:
+        """Whether a packing was found that shares no more than level `most`."""
+        found = _place(self.space, self.lives, self.flagged, most)
+        if found is not None:
+            self.level, self.packing = found
+        return found is not None
+
+    def remark(self, life: Lifetime, kept: str) -> None:
+        self.ctx.remark(
             life.alloc,
-            f"{_name(life)} in @{kernel.sym_name.data} keeps {slots} of {slots + 1} "
-            f"slots, so that {space.name} fits",
+            f"{_name(life)} in @{self.kernel.sym_name.data} keeps {kept} "
+            f"{self.space.name} fits",
         )
-        packing = _place(space, lives, flagged)
-    for life, address in zip(lives, packing.addresses, strict=True):
-        life.alloc.set_address(address)
+
+    def write(self) -> None:
+        assert self.packing is not None
+        for life, address in zip(self.lives, self.packing.addresses, strict=True):
+            life.alloc.set_address(address)
+
+
+def _raise_slots(plans: list[_Plan], most: int) -> None:
+    """More slots for what loops load, the smallest first, while nothing shares more
+    for it, and while there are flags: one a slot."""
+    loads = [(plan, life) for plan in plans for life in plan.lives]
+    loads = [(plan, life) for plan, life in loads if can_raise_slots(life)]
+    loads.sort(key=lambda load: load[1].alloc.total_bytes)
+    for slots in range(3, most + 1):
+        for plan, life in loads:
+            ids = plan.ctx.machine.event_ids
+            used = sum(life.alloc.slot_count for _, life in loads)
+            if life.alloc.slot_count != slots - 1 or used >= ids:
+                continue
+            change_slots(life, slots)
+            if not plan.place(plan.level):
+                change_slots(life, slots - 1)
+                plan.remark(life, f"{slots - 1} of {most} slots, so that")
 
 
 def _slots_to_lower(space: Space, lives: list[Lifetime]) -> Lifetime | None:
@@ -109,11 +158,14 @@ def _slots_to_lower(space: Space, lives: list[Lifetime]) -> Lifetime | None:
     return max(able, key=lambda life: size[life], default=None)
 
 
-def _place(space: Space, lives: list[Lifetime], flagged: bool) -> Packing | None:
-    """Addresses below the capacity, sharing no more than that takes."""
+def _place(
+    space: Space, lives: list[Lifetime], flagged: bool, most: int
+) -> tuple[int, Packing] | None:
+    """Addresses below the capacity, sharing no more than that takes, and how far they
+    share: a level of at most `most`."""
     sizes = [_rounded(life.alloc.total_bytes, space.align) for life in lives]
     if sum(sizes) <= space.bytes:
-        return _side_by_side(sizes)
+        return 0, _side_by_side(sizes)
     if _peak(space, lives).bytes > space.bytes:
         return None
     together = _overlapping(lives)
@@ -123,14 +175,14 @@ def _place(space: Space, lives: list[Lifetime], flagged: bool) -> Packing | None
     attempts = [(apart, none), (apart, alone)]
     if not flagged:
         attempts += [(together, none), (together, _in_place(lives))]
-    for number, (conflicts, pairs) in enumerate(attempts):
+    for level, (conflicts, pairs) in enumerate(attempts[:most], 1):
         alive = _peak(space, lives, pairs).bytes
-        if alive > space.bytes or (number % 2 and not pairs):
+        if alive > space.bytes or (level % 2 == 0 and not pairs):
             continue
         partners = _partners(lives, pairs)
         packing = pack(sizes, conflicts, space.bytes, alive, partners)
         if packing.height <= space.bytes:
-            return packing
+            return level, packing
     return None
 
 
