@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from random import Random
 from typing import Any
 
 from xdsl.dialects.arith import ConstantOp
@@ -67,6 +68,8 @@ class Checker:
     waits: dict[tuple[Pipe, Pipe, int], int] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
     events: int = 0
+    branches: Random | None = None
+    """Takes branches at random, whatever their conditions say."""
     popped: dict[SSAValue, int] = field(default_factory=dict)
     freed: dict[SSAValue, int] = field(default_factory=dict)
     """How many tiles were taken from each channel, and given back. Each is a place of
@@ -96,7 +99,10 @@ class Checker:
                 self.values[op.body.block.args[0]] = value
                 self.block(op.body.block)
         elif isinstance(op, IfOp):
-            region = op.true_region if self.values[op.cond] else op.false_region
+            taken = self.values[op.cond]
+            if self.branches is not None:
+                taken = self.branches.randint(0, 1)
+            region = op.true_region if taken else op.false_region
             for block in region.blocks:
                 self.block(block)
         elif isinstance(op, SetFlagOp | WaitFlagOp):
@@ -174,9 +180,11 @@ def _slot_bytes(alloc: AllocOp, slot: int) -> tuple[Any, int, int]:
     return place, start, start + size
 
 
-def problems_of(kernel: KernelOp, scalars: Mapping[str, int]) -> list[str]:
+def problems_of(
+    kernel: KernelOp, scalars: Mapping[str, int], branches: Random | None = None
+) -> list[str]:
     """What is wrong with the flags of `kernel`; grid indices are 0."""
-    checker = Checker()
+    checker = Checker(branches=branches)
     for argument in kernel.block.args:
         if isinstance(argument.type, MemRefType):
             checker.values[argument] = (argument, 0, 1)
