@@ -39,6 +39,7 @@ from itertools import groupby
 from typing import ClassVar, NoReturn, TypeAlias
 
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
 
 from pyptoc.dialects.context import PyptocContext
 from pyptoc.dialects.diagnostics import Note, error
@@ -134,21 +135,50 @@ class _Plan:
 
 
 def _raise_slots(plans: list[_Plan], most: int) -> None:
-    """More slots for what loops load, the smallest first, while nothing shares more
-    for it, and while there are flags: one a slot."""
-    loads = [(plan, life) for plan in plans for life in plan.lives]
-    loads = [(plan, life) for plan, life in loads if can_raise_slots(life)]
-    loads.sort(key=lambda load: load[1].alloc.total_bytes)
+    """More slots for what loops load, the smallest groups first, while nothing shares
+    more for it, and while there are flags: one for each slot of a group."""
+    groups: dict[Operation, list[tuple[_Plan, Lifetime]]] = {}
+    for plan in plans:
+        for life in filter(can_raise_slots, plan.lives):
+            groups.setdefault(_first_of_group(life), []).append((plan, life))
+    by_size = sorted(
+        groups.values(),
+        key=lambda group: sum(life.alloc.total_bytes for _, life in group),
+    )
     for slots in range(3, most + 1):
-        for plan, life in loads:
-            ids = plan.ctx.machine.event_ids
-            used = sum(life.alloc.slot_count for _, life in loads)
-            if life.alloc.slot_count != slots - 1 or used >= ids:
-                continue
-            change_slots(life, slots)
-            if not plan.place(plan.level):
-                change_slots(life, slots - 1)
-                plan.remark(life, f"{slots - 1} of {most} slots, so that")
+        for group in by_size:
+            ids = group[0][0].ctx.machine.event_ids
+            used = sum(one[0][1].alloc.slot_count for one in by_size)
+            if used < ids and all(
+                one.alloc.slot_count == slots - 1 for _, one in group
+            ):
+                _raise_group(group, slots, most)
+
+
+def _raise_group(group: list[tuple[_Plan, Lifetime]], slots: int, most: int) -> None:
+    """One slot more for each of a group, or for none."""
+    for _, life in group:
+        change_slots(life, slots)
+    if all(plan.place(plan.level) for plan in {plan: 0 for plan, _ in group}):
+        return
+    for plan, life in group:
+        change_slots(life, slots - 1)
+        plan.remark(life, f"{slots - 1} of {most} slots, so that")
+    for plan, _ in group:
+        plan.place()
+
+
+def _first_of_group(life: Lifetime) -> Operation:
+    """The first of the loads that stand together with that of a buffer."""
+    first = op = life.first_user
+    assert isinstance(first, Instruction)
+    while op is not None:
+        op = op.prev_op
+        if isinstance(op, Instruction):
+            if op.pipe != first.pipe:
+                break
+            first = op
+    return first
 
 
 def _slots_to_lower(space: Space, lives: list[Lifetime]) -> Lifetime | None:
