@@ -169,6 +169,7 @@ class KernelTranslator(Translator):
                 self._memory(number, buffer)
             for number, scalar in enumerate(kernel.scalar_args):
                 self.line(f"{self.define(scalar)} = scalars[{number}]")
+            self.cube.begin_launch()
             depth = self.depth
             for number, index in enumerate(kernel.grid_args):
                 self.line(f"for {self.define(index)} in range(grid[{number}]):")
