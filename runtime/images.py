@@ -2,9 +2,9 @@
 Fused matmuls that read gm: what L1 would hold, without the copy, decoded once a launch.
 
     tile.load %b[%k, %n] [64, 256] into %l         v9 = b1[v3:v3 + 64, v4:v4 + 256]
-                                            ->     if d5: origins[id(g2)] = (.., v9)
+                                            ->     if d5: load(g2, v9, k5)
     tile.move %l[0, 0] .. (of a group)             else: g2[...] = v9
-                                                   g7.run_step(.., g2, ..)
+                                                   g7.run(.., g2, ..)
 
 `d5` says that nothing in this launch is stored to the memory that is loaded, so the
 bytes are the same whenever they are read. It holds for buffers in L1 that only loads
@@ -13,7 +13,7 @@ addresses still shows.
 
 The tasks of a grid load the same boxes again and again: of a product in tiles, each row
 of tasks loads all of B. Where several tasks lie along an axis that a box does not
-depend on, its f32 image is kept for the launch.
+depend on (`k5`), its f32 image is kept for the launch.
 """
 
 from __future__ import annotations
@@ -66,6 +66,16 @@ class Images:
         self.kept.clear()
         self.bytes = 0
 
+    def load(self, slot: Array, box: Array, keep: bool) -> None:
+        """A load of `box` into a slot, which is not made."""
+        before = self.origins.get(id(slot))
+        if before is not None:
+            rows, columns = before.box.shape
+            if rows > box.shape[0] or columns > box.shape[1]:
+                # Some of it stays.
+                slot[:rows, :columns] = before.box
+        self.origins[id(slot)] = Origin(box, keep)
+
     def part(
         self, slot: Array, at: tuple[int, int], shape: tuple[int, int]
     ) -> tuple[Array, bool]:
@@ -78,7 +88,7 @@ class Images:
                 return box, keep
             if first + rows <= box.shape[0] and second + columns <= box.shape[1]:
                 return box[first : first + rows, second : second + columns], keep
-            # More than was loaded: the rest is what the buffer held before.
+            # More than was loaded last.
             slot[: box.shape[0], : box.shape[1]] = box
         return slot[first : first + rows, second : second + columns], False
 

@@ -142,6 +142,16 @@ class KernelTranslator(Translator):
             if isinstance(op, StoreOp | ScatterOp)
         }
 
+    @property
+    def read(self) -> set[int]:
+        """The numbers of the buffer arguments that anything but a plain store uses."""
+        return {
+            number
+            for number, value in enumerate(self.kernel.buffer_args)
+            for use in value.uses
+            if not isinstance(use.operation, StoreOp) or use.operation.combine
+        }
+
     def launch(
         self,
         grid: tuple[int, ...],

@@ -31,7 +31,7 @@ from pyptoc.dialects.tile_types import Instruction, buffer_type
 from pyptoc.runtime.codegen import Handler, Value
 from pyptoc.runtime.decode import decoder
 from pyptoc.runtime.fused_matmul import FusedMatmul, Side, Step
-from pyptoc.runtime.images import Images, Origin, direct_loads
+from pyptoc.runtime.images import Images, direct_loads
 from pyptoc.runtime.matmul import product, product_mx, start_at
 from pyptoc.runtime.numerics import storage_dtype
 from pyptoc.runtime.translate_transfer import check_source_box
@@ -133,7 +133,7 @@ class Groups:
         loads = direct_loads(to.kernel, self.of, frozenset(to.stored))
         if loads:
             to.at_launch.append(self.images.begin)
-            to.scope |= {"origins": self.images.origins, "Origin": Origin}
+            to.scope["load"] = self.images.load
         for load, direct in loads.items():
             names = self.direct[load] = to.fresh(), to.fresh()
             for name, text in zip(
@@ -153,8 +153,7 @@ class Groups:
             to.line(f"{target}[...] = {source}")
             return
         safe, pays = self.direct[op]
-        origin = f"Origin({source}, {pays})"
-        to.line(f"if {safe}: origins[id({to.ref(op.dest)})] = {origin}")
+        to.line(f"if {safe}: load({to.ref(op.dest)}, {source}, {pays})")
         to.line(f"else: {target}[...] = {source}")
 
     def belongs_to_group(self, op: Operation) -> bool:
