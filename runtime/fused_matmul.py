@@ -26,7 +26,6 @@ from pyptoc.runtime.matmul import (
     product,
     scale_columns,
     scale_rows,
-    unpack_pairs,
 )
 
 Array = NDArray[Any]
@@ -84,11 +83,20 @@ class Side:
         image = self.decode(boxes[0], flat)
         if len(boxes) == 1:
             return image
-        scales = boxes[1]
-        values = decode_scales(unpack_pairs(scales) if self.pairs else scales)
+        scales = self._scales(boxes[1])
+        scale = scale_rows if self.k_axis else scale_columns
+        return scale(image, scales, image)
+
+    def _scales(self, box: Array) -> Array:
+        """Scales in f32: `[rows, groups]`, or `[groups, columns]` if K comes first."""
+        values = decode_scales(box)
+        if not self.pairs:
+            return values if self.k_axis else np.ascontiguousarray(values.T)
+        blocks, rows = box.shape[0], box.shape[1] // 2
+        by_pair = values.reshape(blocks, rows, 2)
         if self.k_axis:
-            return scale_rows(image, values, image)
-        return scale_columns(image, np.ascontiguousarray(values.T), image)
+            return by_pair.transpose(1, 0, 2).reshape(rows, 2 * blocks)
+        return by_pair.transpose(0, 2, 1).reshape(2 * blocks, rows)
 
 
 class Step(NamedTuple):

@@ -129,7 +129,7 @@ def direct_loads(
 
     moves: those of fused matmuls.
     """
-    numbers = {value: n for n, value in enumerate(kernel.buffer_args)}
+    numbers = {SSAValue.get(value): n for n, value in enumerate(kernel.buffer_args)}
     every = [op for op in kernel.walk() if isinstance(op, Allocation)]
     found: dict[Operation, DirectLoad] = {}
     for alloc in every:
