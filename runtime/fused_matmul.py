@@ -26,6 +26,7 @@ from pyptoc.runtime.matmul import (
     product,
     scale_columns,
     scale_rows,
+    start_at,
 )
 
 Array = NDArray[Any]
@@ -203,17 +204,20 @@ class FusedMatmul:
         ahead_b = _scales_ahead(first.scale_b, self.b.pairs, blocks)
         return not rest and (step.scale_a, step.scale_b) == (ahead_a, ahead_b)
 
-    def finish(self, pieces: list[Piece], c: Array) -> None:
+    def finish(self, pieces: list[Piece], c: Array, bias: Array | None) -> None:
         """Do what was put off, and forget it."""
         for piece in pieces if len(pieces) == 1 else self._joined(pieces):
             left = self._image(self.a, piece.a, "a")
             right = self._image(self.b, piece.b, "b")
+            box, accumulate = c[: piece.m, : piece.n], piece.accumulate
+            if bias is not None:
+                accumulate = start_at(box, bias[:, : piece.n], accumulate)
             product(
                 left if self.a.k_axis else left.T,
                 right.T if self.b.k_axis else right,
-                c[: piece.m, : piece.n],
+                box,
                 self.scratch.part,
-                piece.accumulate,
+                accumulate,
             )
         pieces.clear()
 

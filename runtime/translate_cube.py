@@ -1,19 +1,21 @@
-"""Matmuls of a kernel as calls of `matmul.py` (see `translate.py`).
+"""Matmuls of a kernel as calls of `matmul.py` and `fused_matmul.py`.
 
 A *group* is what feeds one matmul: the moves of its operands to L0, the matmul, and
 flags in between. Where nothing else touches those L0 buffers the moves need not be
 made: the group becomes one call that reads L1. A loop that holds one group and nothing
 else collects its steps and multiplies once, after the loop, if the slices tile the
-buffers (`matmul.FusedMatmul.run_steps` looks at that when it runs).
+buffers (`FusedMatmul.put_off` looks at that when it runs). A loop around it that only
+loads what it needs puts the products off until after it, and the loads need not be made
+(`images.py`).
 
     scf.for %k0 ... {                                  steps = []
       tile.move %la[0, %k0] [%m, 64] into %a           for v7 in range(0, 256, 64):
       tile.move %lb[%k0, 0] [64, %n] into %b      ->       steps.append(Step(...))
-      tile.matmul %a, %b into %c [...] accumulate      g9(steps, (v2, v3), v5)
+      tile.matmul %a, %b into %c [...] accumulate      g9.run(steps, (v2, v3), v5)
     }
 
 That hides what a wrong L0 address would do, so program order without `fuse`, and every
-adversarial order, make each move.
+adversarial order, make each move. With `check` each load is made.
 """
 
 from __future__ import annotations
@@ -50,14 +52,14 @@ def handlers(to: KernelTranslator) -> dict[str, Handler]:
 
 
 def _accumulate(to: KernelTranslator, op: Any) -> str:
-    """Whether it adds to what is there: it does once the bias is there."""
+    """Whether it adds to what is there."""
     flag = op.accumulate
-    text = str(flag) if isinstance(flag, bool) else to.ref(flag)
-    if op.bias is None:
-        return text
-    m, n, _ = op.extents
-    dest, bias = to.corner(op.dest, m, n), to.corner(op.bias, 1, n)
-    return f"{to.bind(start_at)}({dest}, {bias}, {text})"
+    return str(flag) if isinstance(flag, bool) else to.ref(flag)
+
+
+def _bias(to: KernelTranslator, op: Any) -> str:
+    """The text of what sums start at."""
+    return "None" if op.bias is None else to.corner(op.bias, 1, op.extents[1])
 
 
 def _check(to: KernelTranslator, op: Any) -> None:
@@ -85,6 +87,8 @@ def _matmul(to: KernelTranslator, operation: Operation) -> None:
         a, b = to.corner(op.lhs, m, k), to.corner(op.rhs, k, n)
         c = to.corner(op.dest, m, n)
         accumulate = _accumulate(to, op)
+        if op.bias is not None:
+            accumulate = f"{to.bind(start_at)}({c}, {_bias(to, op)}, {accumulate})"
         if op.scales:
             groups = f":2 * -(-{to.ref(k)} // 64)"
             scales = ", ".join(
@@ -218,7 +222,7 @@ class Groups:
         sources = to.tuple_of([move.source for move in group.moves])
         if not self.pieces:
             site = to.bind(self._site(group))
-            to.line(f"{site}.run({steps}, {sources}, {to.ref(group.matmul.dest)})")
+            to.line(f"{site}.run({steps}, {sources}, {self._dest(group)})")
             return
         to.line(f"{self.site}.put_off({steps}, {sources}, {self.pieces})")
         safe = " and ".join(dict.fromkeys(safe for safe, _ in self.direct.values()))
@@ -229,7 +233,12 @@ class Groups:
     def _finish(self, group: Group) -> None:
         to = self.to
         to.op = group.matmul
-        to.line(f"{self.site}.finish({self.pieces}, {to.ref(group.matmul.dest)})")
+        to.line(f"{self.site}.finish({self.pieces}, {self._dest(group)})")
+
+    def _dest(self, group: Group) -> str:
+        """The accumulator, and what sums in it start at."""
+        to, op = self.to, group.matmul
+        return f"{to.ref(op.dest)}, {_bias(to, op)}"
 
     def deferred_group(self, block: Block) -> Group | None:
         """The group of a loop that else only loads what need not be loaded."""
