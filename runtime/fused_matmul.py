@@ -142,14 +142,21 @@ class FusedMatmul:
     scratch: Scratch
     images: Images
 
-    def run(self, steps: Sequence[Step], sources: tuple[Array, ...], c: Array) -> None:
+    def run(
+        self,
+        steps: Sequence[Step],
+        sources: tuple[Array, ...],
+        c: Array,
+        bias: Array | None,
+    ) -> None:
         """Do all steps, at once if their boxes lie side by side along K.
 
-        sources: the L1 buffers of A and B and, for MX, of their scales.
+        sources: the L1 buffers of A and B and, for MX, of their scales. bias: what sums
+        start at, [1, n].
         """
         pieces: list[Piece] = []
         self.put_off(steps, sources, pieces)
-        self.finish(pieces, c)
+        self.finish(pieces, c, bias)
 
     def put_off(
         self, steps: Sequence[Step], sources: tuple[Array, ...], pieces: list[Piece]

@@ -212,7 +212,8 @@ class Groups:
             return
         group = self.deferred_group(block)
         assert group is not None
-        self._finish(group)
+        self.to.op = group.matmul
+        self.to.line(f"{self.site}.finish({self.pieces}, {self._dest(group)})")
         self.pieces = ""
 
     def _write(self, group: Group, steps: str) -> None:
@@ -226,14 +227,8 @@ class Groups:
             return
         to.line(f"{self.site}.put_off({steps}, {sources}, {self.pieces})")
         safe = " and ".join(dict.fromkeys(safe for safe, _ in self.direct.values()))
-        to.line(f"if not ({safe}):")
-        with to.indented():
-            self._finish(group)
-
-    def _finish(self, group: Group) -> None:
-        to = self.to
-        to.op = group.matmul
-        to.line(f"{self.site}.finish({self.pieces}, {self._dest(group)})")
+        dest = self._dest(group)
+        to.line(f"if not ({safe}): {self.site}.finish({self.pieces}, {dest})")
 
     def _dest(self, group: Group) -> str:
         """The accumulator, and what sums in it start at."""
