@@ -42,10 +42,12 @@ class Memory:
 
     @staticmethod
     def uninitialised(
-        shape: tuple[int, ...], element: Attribute, marked: bool
+        shape: tuple[int, ...], element: Attribute, marked: bool, read: bool = True
     ) -> Memory:
+        """read: whether anything may see what it holds before it is written."""
         array = np.empty(shape, storage_dtype(element))
-        array.reshape(-1).view(np.uint8)[...] = POISON
+        if read:
+            array.reshape(-1).view(np.uint8)[...] = POISON
         return Memory(array, np.zeros(shape, np.bool_) if marked else None)
 
     def reshaped(self, shape: tuple[int, ...]) -> Memory:
