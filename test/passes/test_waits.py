@@ -263,7 +263,8 @@ CASES = {
             "tensor<Mx1xf32>",
             """
   %y = pypto.matmul %a, %b {tile = #c16_32_64}
-  %h = pypto.cast %y to f16 {tile = #pypto.vec<48, 32>}
+  %t = pypto.tanh %y {tile = #pypto.vec<48, 32>}
+  %h = pypto.cast %t to f16
   %z = pypto.matmul %h, %c {tile = #c16_32_64}
   %s = pypto.sum %z axis -1 {keepdim, tile = #pypto.vec<32, 64>}
   func.return %s : tensor<Mx1xf32>""",
