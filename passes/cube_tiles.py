@@ -68,6 +68,8 @@ class CubeTile:
     n0: int
     n1: int
     split: int = 1
+    atomic: bool = False
+    """Whether the parts of K are added into the result, in any order."""
 
     @property
     def k1(self) -> int:
@@ -78,14 +80,17 @@ class CubeTile:
     def of(cls, attribute: CubeTileAttr) -> CubeTile:
         """The tile that an attribute spells; a missing kBL1 equals kAL1."""
         m, k, n = attribute.m, attribute.k, attribute.n
-        return cls(m[0], m[1], k[0], k[1], k[-1], n[0], n[1], attribute.split_k)
+        sizes = m[0], m[1], k[0], k[1], k[-1], n[0], n[1]
+        return cls(*sizes, attribute.split_k, attribute.atomic)
 
     def attribute(self) -> CubeTileAttr:
         """The same tile as an attribute."""
         k = [self.k0, self.ka1]
         if self.kb1 != self.ka1:
             k.append(self.kb1)
-        return CubeTileAttr([self.m0, self.m1], k, [self.n0, self.n1], self.split)
+        m, n = [self.m0, self.m1], [self.n0, self.n1]
+        atomic = self.atomic and self.split != 1
+        return CubeTileAttr(m, k, n, self.split, atomic=atomic)
 
     def clamped(self, c: Contraction) -> CubeTile:
         """No larger than the matmul itself, in whole alignment units."""

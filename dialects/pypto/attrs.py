@@ -1,6 +1,6 @@
 """Attributes of the tensor level: tiles, tolerances, and rules for test data.
 
-#pypto.cube<m = [16, 16], k = [256, 256], n = [256, 256], split_k = 4>
+#pypto.cube<m = [16, 16], k = [256, 256], n = [256, 256], split_k = 4>    .. = 4 atomic>
 #pypto.vec<8, 2048>
 #pypto.tiles<cube = #pypto.cube<..>, vec = [64, 256]>
 #pypto.tol<atol = 1.0e-4, rtol = 5.0e-3, outliers = 0.005>   #pypto.tol<as_sets>
@@ -35,6 +35,8 @@ class CubeTile(NamedTuple):
     n: tuple[int, ...]
     split_k: int = SPLIT_OFF
     """0: not given; -1: the compiler chooses; n: the factor."""
+    atomic: bool = False
+    """With `split_k`: parts are added into the result, in any order."""
 
 
 @irdl_attr_definition
@@ -49,9 +51,11 @@ class CubeTileAttr(Data[CubeTile]):
         k: Sequence[int] = (),
         n: Sequence[int] = (),
         split_k: int = SPLIT_OFF,
+        *,
+        atomic: bool = False,
     ) -> None:
         if not isinstance(m, CubeTile):
-            m = CubeTile(tuple(m), tuple(k), tuple(n), split_k)
+            m = CubeTile(tuple(m), tuple(k), tuple(n), split_k, atomic)
         super().__init__(m)
 
     @property
@@ -70,17 +74,23 @@ class CubeTileAttr(Data[CubeTile]):
     def split_k(self) -> int:
         return self.data.split_k
 
+    @property
+    def atomic(self) -> bool:
+        return self.data.atomic
+
     @classmethod
     def parse_parameter(cls, parser: AttrParser) -> CubeTile:
         sizes: dict[str, tuple[int, ...]] = {}
         split_k = SPLIT_OFF
+        atomic = False
 
         def entry(key: str) -> None:
-            nonlocal split_k
+            nonlocal split_k, atomic
             if key == "split_k":
                 split_k = SPLIT_CHOSEN
                 if parser.parse_optional_punctuation("=") is not None:
                     split_k = _positive(parser)
+                atomic = parser.parse_optional_keyword("atomic") is not None
                 return
             parser.parse_punctuation("=")
             start = parser.pos
@@ -96,13 +106,14 @@ class CubeTileAttr(Data[CubeTile]):
         for key in ("m", "k", "n"):
             if key not in sizes:
                 parser.raise_error(f"a cube tile needs {key} = [..]", start)
-        return CubeTile(sizes["m"], sizes["k"], sizes["n"], split_k)
+        return CubeTile(sizes["m"], sizes["k"], sizes["n"], split_k, atomic)
 
     def print_parameter(self, printer: Printer) -> None:
         parts = [f"{key} = {list(getattr(self, key))}" for key in ("m", "k", "n")]
         if self.split_k:
             chosen = self.split_k == SPLIT_CHOSEN
-            parts.append("split_k" if chosen else f"split_k = {self.split_k}")
+            split = "split_k" if chosen else f"split_k = {self.split_k}"
+            parts.append(f"{split} atomic" if self.atomic else split)
         printer.print_string(f"<{', '.join(parts)}>")
 
 
