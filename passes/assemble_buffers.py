@@ -69,7 +69,7 @@ class AssembleBuffersPass(PyptocPass):
     summary: ClassVar[str] = "turn tensors into memory, derive accesses and waits"
 
     share: bool = True
-    """Let workspaces that are never alive together, and trips of loops, share memory."""
+    """Let workspaces that are not alive together share memory, and trips of loops."""
 
     def run(self, ctx: PyptocContext, module: ModuleOp) -> None:
         for function in list(module.walk()):

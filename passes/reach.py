@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import cast
 
 from xdsl.dialects import scf
 from xdsl.ir import SSAValue
@@ -89,11 +88,11 @@ def covers(tasks: TasksOp, reach: Reach, grid: Dims, dims: Dims, facts: Facts) -
     """Whether all tasks together touch all of the buffer."""
     if not reach.exact:
         return False
-    left = dict(zip(tasks.grid_args, grid, strict=True))
+    left = dict[Hashable, Expr](zip(tasks.grid_args, grid, strict=True))
     for span, dim in zip(reach.spans, dims, strict=True):
         whole: Span | None = span
         for key in span.symbols() & set(tasks.grid_args):
-            size = left.pop(cast("SSAValue", key), None)
+            size = left.pop(key, None)
             if size is None or whole is None:
                 return False
             whole = over_all(whole, key, size, facts)
@@ -168,7 +167,9 @@ def keeps_to_its_trip(
     elif mine.buffer is not earlier.buffer:
         return False
     counter = loop.body.block.args[0]
-    back = {counter: Expr.sym(counter) - shapes.expr(loop.step)}
+    back: dict[Hashable, Expr | int] = {
+        counter: Expr.sym(counter) - shapes.expr(loop.step)
+    }
     now, before = (_without(one, dims, loop, (counter,), facts) for one in given)
     return any(
         _moves_on(a, b, counter, back, facts) for a, b in zip(now, before, strict=True)
@@ -188,19 +189,18 @@ def _moves_on(
     now: Span,
     before: Span,
     counter: SSAValue,
-    back: dict[SSAValue, Expr],
+    back: dict[Hashable, Expr | int],
     facts: Facts,
 ) -> bool:
     """Whether the trips before end before this one starts, or the other way round."""
-    last = dict[Hashable, "Expr | int"](back.items())
     for end in before.ends:
         if _slope(end, counter) >= 0 and any(
-            prove_le(end.subs(last), lo, facts) for lo in now.los
+            prove_le(end.subs(back), lo, facts) for lo in now.los
         ):
             return True
     for lo in before.los:
         if _slope(lo, counter) <= 0 and any(
-            prove_le(end, lo.subs(last), facts) for end in now.ends
+            prove_le(end, lo.subs(back), facts) for end in now.ends
         ):
             return True
     return False

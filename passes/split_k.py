@@ -58,7 +58,6 @@ from pyptoc.passes.tile_vector import VectorTiler
 from pyptoc.passes.typed import constant, element_type
 from pyptoc.passes.vector_tiles import VectorChooser
 
-
 ATOMIC = "atomic"
 STRATEGIES = ("workspace", ATOMIC)
 
@@ -195,9 +194,7 @@ class SplitK:
     def _check_result(self) -> None:
         """What is done to a sum once is not done to each of its parts."""
         loop = self._loop()
-        stored = next(
-            op for op in self.tasks.body.walk() if isinstance(op, AssembleOp)
-        )
+        stored = next(op for op in self.tasks.body.walk() if isinstance(op, AssembleOp))
         starts = loop.iter_args[0].owner
         if stored.source in loop.results and isinstance(starts, FullOp):
             return
@@ -267,7 +264,7 @@ class SplitK:
         """
         The tasks with one more axis.
 
-        Part `index` is assembled into `parts` at `leading`, or added onto what is there.
+        Part `index` is assembled into `parts` at `leading`, or added to what is there.
         """
         tasks = self.tasks
         out = tasks.block.args[-1]

@@ -172,7 +172,9 @@ class Workspaces:
         if kept or size is None:
             block = ancestor_block(home, op)
             if isinstance(op, scf.ForOp):
-                reason = "the next trips hand it on" if size else "data decides its size"
+                reason = (
+                    "the next trips hand it on" if size else "data decides its size"
+                )
                 name = home.results[0].name_hint or "a workspace"
                 self.context.remark(
                     home, f"'{name}' is kept for every trip of the loop: {reason}"
@@ -237,24 +239,22 @@ class Workspaces:
                 continue
             best = min(fitting, key=lambda one: self._growth(one, area))
             if best.size != area.size:
-                names = [m.alloc.results[0].name_hint for m in (*best.members, *area.members)]
-                self.context.remark(
-                    area.members[0].alloc,
-                    f"'{names[-1]}' takes the memory of '{names[0]}' and waits for its "
-                    "readers",
-                )
+                self._remark(best.members[0].alloc, area.members[0].alloc)
             best.size = self._larger(best.size, area.size)
             best.members += area.members
             best.nodes |= area.nodes
             best.slots = max(best.slots, area.slots)
         return kept
 
+    def _remark(self, one: AllocOp, other: AllocOp) -> None:
+        first, second = (op.results[0].name_hint or "a tensor" for op in (one, other))
+        text = f"'{second}' takes the memory of '{first}' and waits for its readers"
+        self.context.remark(other, text)
+
     def _may_share(self, one: Area, other: Area, block: Block) -> bool:
         """Whether all that touches `other` comes after all that touches `one`."""
-        if one.trips != ONE or other.trips != ONE:
-            # Trips of a parallel loop count on in its outermost one: as one body.
-            if (one.trip, one.trips) != (other.trip, other.trips):
-                return False
+        if (one.trip, one.trips) != (other.trip, other.trips):
+            return False  # The loop around goes on counting, for each in its way.
         if not one.nodes or not other.nodes or not self._is_worth(one, other):
             return False
         first = self._position(one, block)
