@@ -16,7 +16,7 @@ loop wait for each other only where they take turns in a workspace (`npu.place`)
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects import func, scf
@@ -161,7 +161,7 @@ class WaitDeriver:
         touched = self.touched[op]
         for root, reaches in touched.items():
             for reach in reaches:
-                for wait in self._waits(reach, state.get(root, ())):
+                for wait in self._waits(reach, state.get(root, ()), waits):
                     waits[wait] = None
         order = {p.events: n for known in state.values() for n, p in enumerate(known)}
         found = sorted(waits, key=lambda wait: order[wait[0]])
@@ -173,10 +173,17 @@ class WaitDeriver:
             state.setdefault(root, []).append(pending)
         return Launched(declared.events, touched)
 
-    def _waits(self, mine: Reach, pendings: Sequence[Pending]) -> Iterator[Wait]:
-        """What a task that touches `mine` waits for, the last tasks first."""
+    def _waits(
+        self,
+        mine: Reach,
+        pendings: Sequence[Pending],
+        known: Container[Wait] = frozenset(),
+    ) -> Iterator[Wait]:
+        """What a task that touches `mine` waits for but for `known`, the last first."""
         covered: list[Reach] = []
         for number, pending in reversed(list(enumerate(pendings))):
+            if (pending.events, OVERLAPS) in known:
+                continue
             for theirs in pending.reaches:
                 if not in_conflict(theirs.mode, mine.mode):
                     continue

@@ -268,7 +268,7 @@ class Workspaces:
         )
 
     def _is_worth(self, one: Area, other: Area) -> bool:
-        """Whether the smaller one saves something: waits in a large one cost as well."""
+        """Whether the smaller one saves enough: waits in a large one cost as well."""
         less, more = sorted(map(nominal, (one.size, other.size)))
         return more <= less * RATIO and self.total <= less * SHARE
 
