@@ -54,7 +54,7 @@ from pyptoc.passes.structured import enclosing
 from pyptoc.passes.task_builder import Roots
 from pyptoc.passes.task_form import replace_op
 from pyptoc.passes.typed import as_tensor, element_type, shape_of
-from pyptoc.passes.waits import WaitDeriver
+from pyptoc.passes.waits import WaitDeriver, carry_events
 from pyptoc.passes.windows import window_of
 from pyptoc.passes.workspaces import Workspaces
 
@@ -76,9 +76,11 @@ class AssembleBuffersPass(PyptocPass):
             if isinstance(function, func.FuncOp) and not _in_memory(function):
                 MemoryForm(function).run()
                 erase_dead(function)
+                carry_events(function.body.block)
+                shapes, roots = Shapes(), Roots(function)
                 if self.share:
-                    Workspaces(ctx, function, Shapes(), Roots(function)).run()
-                WaitDeriver(function, Shapes(), Roots(function)).run()
+                    Workspaces(ctx, function, shapes, roots).run()
+                WaitDeriver(function, shapes, roots).run()
                 erase_dead(function)
 
 

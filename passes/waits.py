@@ -104,9 +104,8 @@ class WaitDeriver:
     )
 
     def run(self) -> None:
-        """Thread events through the whole function."""
+        """Thread events through the whole function, which carries some (none yet)."""
         block = self.function.body.block
-        carry_events(block)
         self.roots = BufferRoots(self.function)
         self._survey(block)
         self._block(block, {})
