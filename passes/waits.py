@@ -99,6 +99,8 @@ class WaitDeriver:
     touched: dict[TasksOp, Touched] = field(default_factory=dict[TasksOp, Touched])
     grids: dict[SSAValue, Dims] = field(default_factory=dict[SSAValue, Dims])
     """By events: the sizes of the grid."""
+    _order: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
+    """Events in the order in which they come up: waits are in that order."""
     _covers: dict[tuple[SSAValue, Reach], bool] = field(
         default_factory=dict[tuple[SSAValue, Reach], bool]
     )
@@ -162,14 +164,12 @@ class WaitDeriver:
             for reach in reaches:
                 for wait in self._waits(reach, state.get(root, ()), waits):
                     waits[wait] = None
-        order = {p.events: n for known in state.values() for n, p in enumerate(known)}
-        found = sorted(waits, key=lambda wait: order[wait[0]])
+        found = sorted(waits, key=lambda wait: self._order[wait[0]])
         declared = declare(op, self.boxes[op], merged(found, self.grids), self.dims)
         self.touched[declared] = touched
         self.grids[declared.events] = self.grids[op.events]
         for root, reaches in touched.items():
-            pending = Pending(declared.events, reaches, declared)
-            state.setdefault(root, []).append(pending)
+            self._add(Pending(declared.events, reaches, declared), root, state)
         return Launched(declared.events, touched)
 
     def _waits(
@@ -263,8 +263,7 @@ class WaitDeriver:
         parallel = "npu.parallel" in loop.attributes
         for root, reaches in inside.items():
             if root in touched and (not parallel or self._is_rotating(reaches, loop)):
-                earlier = Pending(carried, reaches, trips=loop)
-                inner.setdefault(root, []).append(earlier)
+                self._add(Pending(carried, reaches, trips=loop), root, inner)
         launched = self._block(loop.body.block, inner)
         end = loop.body.block.ops.last
         assert end is not None
@@ -299,8 +298,13 @@ class WaitDeriver:
     def _finish(self, result: SSAValue, touched: Touched, state: State) -> Launched:
         """Behind control flow its tasks are known by one value."""
         for root, reaches in touched.items():
-            state.setdefault(root, []).append(Pending(result, reaches))
+            self._add(Pending(result, reaches), root, state)
         return Launched(result, touched)
+
+    def _add(self, pending: Pending, root: SSAValue, state: State) -> None:
+        """From here on `root` has been touched by these tasks as well."""
+        self._order.setdefault(pending.events, len(self._order))
+        state.setdefault(root, []).append(pending)
 
     def _touched_in(self, op: Operation) -> Touched:
         """What tasks inside `op` touch, as each of them does."""
