@@ -121,3 +121,21 @@ func.func @groups(%a: tensor<?x64xf16>, %b: tensor<64x64xf16>, %sizes: tensor<4x
   }
   func.return %r : tensor<?x64xf32>
 }
+
+// What a loop returns is in one of two slots as well: the last trip's is the result.
+// CHECK-LABEL: func.func @returned
+// CHECK: %zero = npu.alloc[16, 64]
+// CHECK: [[S:%workspace[_0-9]*]] = npu.alloc[8192] {policy = "slots", slots = 2}
+// CHECK: [[R:%r[_0-9]*]], {{.*}} = scf.for
+// CHECK: npu.place [[S]] at {{%[0-9]+}}[16, 64]
+// CHECK: func.return [[R]]
+func.func @returned(%a: tensor<?x16x64xf32>) -> tensor<16x64xf32> {
+  %m = pypto.dim %a, 0
+  %zero = pypto.full 0.0[16, 64] : tensor<16x64xf32>
+  %r = pypto.for (%i = 0 to %m) iter(%acc = %zero) {
+    %v = pypto.view %a[%i, :, :]
+    %s = pypto.add %acc, %v
+    pypto.yield %s
+  }
+  func.return %r : tensor<16x64xf32>
+}
