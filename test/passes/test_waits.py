@@ -338,6 +338,32 @@ CASES = {
         unneeded=1,
         needed=4,
     ),
+    # A sum goes through an inner loop, which may have no trip, into the next outer trip.
+    "nested_sums": Case(
+        function(
+            "%a: tensor<5x3x16x64xf32>",
+            "(tensor<16x64xf32>, tensor<16x64xf32>)",
+            """
+  %zero = pypto.full 0.0[16, 64] : tensor<16x64xf32>
+  %one = pypto.full 1.0[16, 64] : tensor<16x64xf32>
+  %r, %p = pypto.for (%i = 0 to 5) iter(%acc = %zero, %last = %one) {
+    %n = pypto.index 3 * (%i mod 2)
+    %s = pypto.for (%j = 0 to %n) iter(%inner = %acc) {
+      %v = pypto.view %a[%i, %j, :, :]
+      %t = pypto.add %inner, %v
+      pypto.yield %t
+    }
+    %w = pypto.view %a[%i, 0, :, :]
+    %u = pypto.add %last, %w
+    pypto.yield %s, %u
+  }
+  %e = pypto.exp %r
+  func.return %e, %p : tensor<16x64xf32>, tensor<16x64xf32>""",
+        ),
+        {"a": ((5, 3, 16, 64), "f4")},
+        unneeded=6,
+        needed=2,
+    ),
     # Two launches fill one destination side by side: neither waits for the other, and a
     # task of the third waits for those of its side only.
     "side_by_side": Case(
