@@ -82,6 +82,11 @@ class CubeTile:
     """Whether the parts of K are added into the result, in any order."""
 
     @property
+    def k1(self) -> int:
+        """The most of K that L1 has of both sides."""
+        return min(self.ka1, self.kb1)
+
+    @property
     def k_step(self) -> int:
         """The step of the outermost loop over K; parts of K have whole steps."""
         return max(self.ka1, self.kb1)

@@ -22,7 +22,7 @@ from pyptoc.dialects.pypto.matmul import MatmulOp, ScaledMmOp
 from pyptoc.dialects.pypto.shape import AssembleOp
 from pyptoc.dialects.pypto.tiles import check_cube_tile
 from pyptoc.dialects.tile_types import BufType, bytes_of, element_bits
-from pyptoc.passes import cube_tiles
+from pyptoc.passes import cube_tiles, tile_search
 from pyptoc.passes.cube_tiles import Contraction, CubeTile
 from pyptoc.passes.groups import Domain, Group, domain_of
 from pyptoc.passes.lower_mixed import IN_PLACE
@@ -160,7 +160,7 @@ class MixedChooser:
         """The given tile, or the one of the product alone."""
         given = nearest_tile(op, CubeTileAttr, lambda tiles: tiles.cube)
         if given is None:
-            return cube_tiles.choose(c, self.machine)
+            return tile_search.choose(c, self.machine)
         check_cube_tile(given, op)
         tile = CubeTile.of(given).clamped(c)
         cube_tiles.check_fits(tile, c, self.machine, op)

@@ -166,9 +166,11 @@ class Grouping:
     def _join_readers(self, value: SSAValue) -> None:
         """Make one group of those that read a product, as far as they fit."""
         found = {id(g): g for op in readers(value) if (g := self._group(op))}
-        one, *others = [*found.values()] or [None]
-        for other in others:
-            if one is None or {one.unit, other.unit} != {"vector"}:
+        groups = list(found.values())
+        one = groups[0] if groups else None
+        for other in groups[1:]:
+            assert one is not None
+            if {one.unit, other.unit} != {"vector"}:
                 return
             merged = self._merge([], [one, other])
             if merged is not None:
