@@ -50,11 +50,7 @@ def alternatives(e: Expr, op: str = "min", *, negated: bool = True) -> list[Expr
     choices: list[list[Expr]] = []
     for atom, factor in e.terms.items():
         wanted = op if factor > 0 else other
-        if (
-            isinstance(atom, Call)
-            and atom.op == wanted
-            and (factor > 0 or negated)
-        ):
+        if isinstance(atom, Call) and atom.op == wanted and (factor > 0 or negated):
             choices.append(
                 [
                     one * factor

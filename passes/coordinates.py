@@ -80,7 +80,9 @@ def common_regions(
         width = stored_bytes(memory_type(memory).element_type)
         starts = (*lo[:-1], lo[-1] * width) if lo else (ZERO,)
         extents = (*size[:-1], size[-1] * width) if size else (Expr.const(width),)
-        region = _grouped(starts, extents, sizes[side], [g[side] for g in groups], facts)
+        region = _grouped(
+            starts, extents, sizes[side], [g[side] for g in groups], facts
+        )
         if flat:
             start = region.lo[0] + places[side].offset
             region = Region((start,), region.size, region.exact)

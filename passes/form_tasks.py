@@ -34,6 +34,7 @@ from pyptoc.passes.base import PyptocPass
 from pyptoc.passes.groups import Group, groups_in
 from pyptoc.passes.shapes import Shapes, static_bound
 from pyptoc.passes.structured import LEAVES, defined_in, is_constant, iteration_dims
+from pyptoc.passes.tile_settings import WHOLE
 from pyptoc.passes.typed import values_in
 from pyptoc.passes.windows import window_of
 
@@ -73,7 +74,7 @@ def is_parallel(op: Operation | None) -> bool:
 def form(ctx: PyptocContext, loop: scf.ForOp) -> None:
     """Mark the largest perfect nest inside `loop` that can become a grid."""
     nest = perfect_nest(loop)
-    reason = obstacle(nest)
+    reason = None if WHOLE in loop.attributes else obstacle(nest)
     if reason is None:
         for member in nest:
             member.attributes[GRID] = UnitAttr()

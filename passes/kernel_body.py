@@ -111,10 +111,14 @@ class KernelBody:
         loop = at.parent_op()
         if not isinstance(loop, scf.ForOp):
             return self.allocate(at, type_)
-        top = Builder(InsertPoint.at_start(self.kernel.block), at.location)
-        alloc = top.value(tile.AllocOp.make(type_, SLOTS))
+        home = Builder(self.home(loop), at.location)
+        alloc = home.value(tile.AllocOp.make(type_, SLOTS))
         build = Builder.before(at)
         return build.value(tile.SlotOp.make(alloc, self.trip_slot(loop)))
+
+    def home(self, loop: scf.ForOp) -> InsertPoint:
+        """Where a buffer of several slots is allocated that trips of `loop` take."""
+        return InsertPoint.at_start(self.kernel.block)
 
     def trip_slot(self, loop: scf.ForOp) -> SSAValue:
         """The number of the trip modulo the slots."""

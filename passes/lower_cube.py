@@ -44,6 +44,10 @@ from pyptoc.passes.typed import element_type
 class CubeBody(KernelBody):
     """Lowers the body of a cube kernel."""
 
+    products: set[scf.ForOp] = field(default_factory=set[scf.ForOp])
+    """The loops over K that were made."""
+    empty: set[SSAValue] = field(default_factory=set[SSAValue])
+    """Accumulators to which nothing was added yet."""
     k_loops: list[scf.ForOp] = field(default_factory=list[scf.ForOp])
     """The loops over K around the op that is lowered, outer ones first."""
 
@@ -59,6 +63,7 @@ class CubeBody(KernelBody):
                 rows, columns = op.mixed_sizes
                 buffer = self.allocate(op, buffer_type_of(op.results[0].type, "l0c"))
                 self.tiles[op.results[0]] = Tile(buffer, rows, columns)
+                self.empty.add(op.results[0])
             case ExpandOp():
                 self._start_at_bias(op)
             case ViewOp():
@@ -84,6 +89,7 @@ class CubeBody(KernelBody):
         buffer = self.allocate(op, buffer_type_of(op.results[0].type, "l0c"))
         bias = self._row(op, op.source, "bias")
         self.tiles[op.results[0]] = Tile(buffer, rows, columns, bias=bias)
+        self.empty.add(op.results[0])
 
     def _slice(self, op: ViewOp) -> None:
         """A box of a tile that is in L1 already."""
@@ -122,7 +128,10 @@ class CubeBody(KernelBody):
         build = Builder.before(op)
         at_least = maximum(upper, lower + 1)
         argument = op.body.block.args[1]
-        self.tiles[argument] = self.tiles[op.iter_args[0]]
+        initial = op.iter_args[0]
+        self.tiles[argument] = self.tiles[initial]
+        if initial in self.empty:
+            self.empty.add(argument)
         new = scf.ForOp.create(
             operands=[op.lb, build.index(at_least), op.step],
             regions=[op.detach_region(op.body)],
@@ -134,6 +143,7 @@ class CubeBody(KernelBody):
         assert isinstance(last, scf.YieldOp)
         made = last.operands[0]
         last.operands = []
+        self.products.add(new)
         self.k_loops.append(new)
         self.block(block)
         self.k_loops.pop()
@@ -144,12 +154,10 @@ class CubeBody(KernelBody):
     def _multiply(self, op: MmaOp) -> None:
         """Move kL0-wide pieces of the L1 tiles and multiply them."""
         self.tiles[op.results[0]] = self.tiles[op.acc]
-        first = Expr.const(0)
-        for loop in self.k_loops:
-            first = first + Expr.sym(loop.body.block.args[0]) - self.bound(loop.lb)
+        first = self._progress(op)
         left = self.tiles[op.lhs]
         depth = left.rows if op.a_trans is not None else left.columns
-        step = self.tile.k0
+        step = self.tile_of(op).k0
         if k_bound(op) <= step:
             Piece(self, op, Expr.const(0), depth, first, op).emit()
             return
@@ -157,16 +165,25 @@ class CubeBody(KernelBody):
         total = as_expr(depth)
         inner, body = build.loop(0, maximum(total, 1), step)
         body.yield_()
+        self.products.add(inner)
         offset = Expr.sym(inner.body.block.args[0])
         last = inner.body.block.ops.last
         assert last is not None
         size = build_size(Builder.before(last), step, total, offset)
         Piece(self, op, offset, size, first + offset, last).emit()
 
-    @property
-    def tile(self) -> CubeTile:
-        """The cube tile that infer-tiles decided."""
-        attribute = self.kernel.attributes[TILE]
+    def _progress(self, op: MmaOp) -> Expr:
+        """How far the sum is before `op`: zero only for its first product."""
+        if op.acc not in self.empty:
+            return Expr.const(1)
+        done = Expr.const(0)
+        for loop in self.k_loops:
+            done = done + Expr.sym(loop.body.block.args[0]) - self.bound(loop.lb)
+        return done
+
+    def tile_of(self, op: MmaOp) -> CubeTile:
+        """The cube tile that infer-tiles decided for a product."""
+        attribute = op.attributes.get(TILE, self.kernel.attributes.get(TILE))
         assert isinstance(attribute, CubeTileAttr)
         return CubeTile.of(attribute)
 
@@ -195,7 +212,9 @@ class Piece:
         )
         build = Builder.before(self.at)
         scales = self._scales(acc)
-        accumulate = build.compare(Compare(">", self.progress, Expr.const(0)))
+        accumulate: bool | SSAValue = self.progress != Expr.const(0)
+        if not self.progress.is_const:
+            accumulate = build.compare(Compare(">", self.progress, Expr.const(0)))
         extents = [acc.rows, acc.columns, self.depth]
         if scales:
             product = tile.MatmulMxOp.make(
@@ -209,7 +228,7 @@ class Piece:
 
     def _k0(self) -> int:
         """Room along k, in whole alignment units."""
-        step = self.body.tile.k0
+        step = self.body.tile_of(self.op).k0
         return min(step, round_up(max(k_bound(self.op), 1), 16))
 
     def _operand(

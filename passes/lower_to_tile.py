@@ -9,7 +9,8 @@ Task bodies become kernels of `tile` instructions, launched by the orchestration
     %t = npu.launch @exp_0[%n] (%a, %y, %m) after(..)
 
 `lower_vector.py` and `lower_cube.py` draw the bodies. Constants move into the kernel;
-everything else that a body uses is a parameter.
+everything else that a body uses is a parameter. `order`, `blocks`, `axes` and `assign`
+move from the tasks to the launch.
 """
 
 from __future__ import annotations
@@ -28,13 +29,24 @@ from pyptoc.dialects.context import PyptocContext
 from pyptoc.dialects.diagnostics import error
 from pyptoc.dialects.npu import KernelOp, LaunchOp, TasksOp
 from pyptoc.dialects.npu_attrs import Unit
+from pyptoc.dialects.walk import LAUNCH_KEYS
 from pyptoc.passes.base import PyptocPass
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.cleanup import erase_dead
+from pyptoc.passes.kernel_body import KernelBody
 from pyptoc.passes.lower_cube import CubeBody
+from pyptoc.passes.lower_mixed import MixedBody
 from pyptoc.passes.lower_vector import VectorBody
 from pyptoc.passes.structured import defined_in, enclosing, is_constant
 from pyptoc.passes.task_form import replace_op
+from pyptoc.passes.tile_settings import WHOLE
+
+BODIES: dict[Unit, type[KernelBody]] = {
+    Unit.CUBE: CubeBody,
+    Unit.VECTOR: VectorBody,
+    Unit.MIXED: MixedBody,
+}
+"""What lowers the body of a task on a unit."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +107,9 @@ def outline(tasks: TasksOp, name: str) -> KernelOp:
             use.operation.operands[use.index] = argument
     launch = launch_of(tasks, name, parameters)
     attributes = dict(tasks.attributes)
+    for key in LAUNCH_KEYS:
+        if key in attributes:
+            launch.attributes[key] = attributes.pop(key)
     location = tasks.location
     body = tasks.detach_region(tasks.body)
     replace_op(tasks, launch)
@@ -138,6 +153,8 @@ def sink_constants(tasks: TasksOp) -> None:
 
 def lower(kernel: KernelOp) -> None:
     """Lower the body of one kernel."""
-    body = CubeBody if kernel.unit.data == Unit.CUBE else VectorBody
+    body = BODIES[kernel.unit.data]
+    if WHOLE in kernel.attributes:
+        body = MixedBody
     body(kernel).run()
     erase_dead(kernel)

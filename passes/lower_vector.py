@@ -52,6 +52,7 @@ from pyptoc.dialects.pypto.shape import (
     TransposeOp,
 )
 from pyptoc.dialects.subscripts import Mixed
+from pyptoc.dialects.tile_types import buffer_type
 from pyptoc.dialects.tile_vector import VECTOR_FAMILIES, Form, vector_op
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.kernel_body import (
@@ -232,20 +233,36 @@ class VectorBody(KernelBody):
         self.block(op.body.block)
         last = op.body.block.ops.last
         assert isinstance(last, scf.YieldOp)
-        for argument, value in zip(arguments, last.operands, strict=True):
-            held, made = self.tiles[argument], self.tiles[value]
-            if made.buffer is not held.buffer:
-                dest = Tile(held.buffer, made.rows, made.columns)
-                self._emit(last, "copy", [made.buffer], dest)
+        self._hand_on(last, [self.tiles[argument] for argument in arguments])
         for argument, result in zip(arguments, op.results, strict=True):
             self.tiles[result] = self.tiles[argument]
         self._drop_carried(op, last)
 
+    def _hand_on(self, last: scf.YieldOp, held: Sequence[Tile]) -> None:
+        """Copy what a trip yields into the carried buffers, all as if at once."""
+        made = [self.tiles[value] for value in last.operands]
+        carried = {tile_.buffer for tile_ in held}
+        copies = [
+            (source, dest)
+            for source, dest in zip(made, held, strict=True)
+            if source.buffer is not dest.buffer
+        ]
+        for index, (source, dest) in enumerate(copies):
+            if source.buffer in carried:  # Its place is taken by another one.
+                buffer = self.allocate(last, buffer_type(source.buffer))
+                kept = Tile(buffer, source.rows, source.columns)
+                self._emit(last, "copy", [source.buffer], kept)
+                copies[index] = kept, dest
+        for source, dest in copies:
+            target = Tile(dest.buffer, source.rows, source.columns)
+            self._emit(last, "copy", [source.buffer], target)
+
     def _initial(self, op: scf.ForOp, initial: SSAValue) -> Tile:
         """The carried buffer: the initial tile's own if nobody else uses it."""
         tile = self.tiles[initial]
-        shared = isinstance(initial.owner, LoadOp | CloneOp | scf.ForOp | Block)
-        if initial.has_one_use() and not shared:
+        owner = initial.owner
+        shared = isinstance(owner, LoadOp | CloneOp | scf.ForOp | scf.IfOp | Block)
+        if initial.has_one_use() and not shared and owner.parent is op.parent:
             return tile
         buffer = self.allocate(op, buffer_type_of(initial.type, "ub"))
         held = Tile(buffer, tile.rows, tile.columns)

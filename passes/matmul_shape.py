@@ -14,8 +14,10 @@ from xdsl.ir import Operation
 from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.pypto.attrs import CubeTileAttr
 from pyptoc.dialects.pypto.matmul import MatmulOp, ScaledMmOp
+from pyptoc.passes.cube_tiles import Contraction
 from pyptoc.passes.shapes import Dims, Shapes
 from pyptoc.passes.tile_settings import nearest_tile
+from pyptoc.passes.typed import element_type
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,27 @@ def matmul_shape(op: MatmulOp | ScaledMmOp, shapes: Shapes) -> MatmulShape:
     return MatmulShape(tuple(batch), m, n, k)
 
 
+def contraction_of(op: MatmulOp | ScaledMmOp, shapes: Shapes) -> Contraction:
+    """The sizes and types of a matmul that its tile depends on."""
+    shape = matmul_shape(op, shapes)
+
+    def known(size: Expr) -> int | None:
+        return size.value if size.is_const else None
+
+    return Contraction(
+        element_type(op.lhs),
+        element_type(op.rhs),
+        known(shape.m),
+        known(shape.n),
+        known(shape.k),
+        isinstance(op, ScaledMmOp),
+        op.a_trans is not None,
+        isinstance(op, MatmulOp) and op.scale is not None,
+        isinstance(op, MatmulOp) and op.bias is not None,
+        op.b_trans is not None,
+    )
+
+
 def may_split(op: Operation, shapes: Shapes) -> bool:
     """Whether split-k may cut a matmul: the parts need a destination of their own."""
     if not isinstance(op, MatmulOp | ScaledMmOp):
@@ -42,4 +65,4 @@ def may_split(op: Operation, shapes: Shapes) -> bool:
     if tile is None or tile.split_k in (0, 1):
         return False
     k = matmul_shape(op, shapes).k
-    return not k.is_const or k.value > min(tile.k[1:])
+    return not k.is_const or k.value > max(tile.k[1:])

@@ -38,7 +38,7 @@ from pyptoc.dialects.expr import (
     simplify,
     slope_of,
 )
-from pyptoc.dialects.expr_core import Call, Symbol
+from pyptoc.dialects.expr_core import Call
 from pyptoc.dialects.npu import TasksOp
 from pyptoc.dialects.npu_attrs import ALL, OVERLAPS, Selector
 from pyptoc.passes.shapes import DimKey
@@ -110,7 +110,9 @@ def note_sizes(facts: Facts, expr: Expr) -> None:
 def are_apart(one: Spans, other: Spans, facts: Facts) -> bool:
     """Whether no two ranges meet in some dimension, whatever the indices are."""
     return any(
-        _ends_before(a, b, facts) or _ends_before(b, a, facts) or _interleave(a, b, facts)
+        _ends_before(a, b, facts)
+        or _ends_before(b, a, facts)
+        or _interleave(a, b, facts)
         for a, b in zip(one, other, strict=True)
     )
 
@@ -348,13 +350,16 @@ class Selection:
             if lo is None and end is None:
                 ranges.append(None)
             else:
-                ranges.append((ZERO if lo is None else lo, size if end is None else end))
+                ranges.append(
+                    (ZERO if lo is None else lo, size if end is None else end)
+                )
         if self.found.guards:
             self._apply_guards(ranges)
         if all(r is None for r in ranges):
             return ALL
         shown = [
-            None if r is None else tuple(e.subs(self.extents) for e in r) for r in ranges
+            None if r is None else tuple(e.subs(self.extents) for e in r)
+            for r in ranges
         ]
         return Selector.box(*shown)  # pyright: ignore[reportArgumentType]
 

@@ -36,7 +36,8 @@ from pyptoc.dialects.npu import AssembleOp, TasksOp
 from pyptoc.dialects.npu_attrs import Unit
 from pyptoc.dialects.pypto.attrs import CubeTileAttr, VecTileAttr
 from pyptoc.dialects.pypto.elementwise import AddOp
-from pyptoc.dialects.pypto.shape import CloneOp, EmptyOp, ViewOp
+from pyptoc.dialects.pypto.matmul import EpilogueOp
+from pyptoc.dialects.pypto.shape import CloneOp, EmptyOp, FullOp, ViewOp
 from pyptoc.passes.base import PyptocPass
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.cleanup import erase_dead
@@ -118,6 +119,7 @@ class SplitK:
         if not self._drop_empty_parts():
             return
         self._check_type()
+        self._check_extras()
         self._combine_for_others()
         parts = self._parts_destination(initial)
         index = self._split_loop()
@@ -157,6 +159,19 @@ class SplitK:
                 f"split-k with a result of {name}",
                 rule="partial sums over K are added in f32 or i32",
                 help=f"leave out `to {name}` and cast in an op of its own",
+            )
+
+    def _check_extras(self) -> None:
+        """Neither a bias, which each part would add, nor an epilogue before the sum."""
+        start = self._loop().iter_args[0].owner
+        ends = any(isinstance(op, EpilogueOp) for op in self.tasks.body.walk())
+        if ends or not isinstance(start, FullOp):
+            error(
+                self.tasks,
+                "PTO214",
+                "split-k of a product with a bias, an output scale or relu",
+                rule="the parts are added before anything is done to the sum",
+                help="split-k{factor=1}, or an op of its own behind the product",
             )
 
     def _parts_destination(self, initial: SSAValue) -> SSAValue:

@@ -7,9 +7,9 @@ Each group of ops becomes one `npu.tasks`: a parallel loop over tiles.
     %y = npu.tasks (%i, %j) in (..) outs(%o = %y0) on cube { loop over K; assemble }
     %e = npu.tasks (%i) in (..) outs(%o = %e0) on vector { view; exp; assemble }
 
-`tile_cube.py`, `tile_vector.py` and `tile_index.py` draw the bodies. The pass decides
-nothing: groups come from partition, tiles from infer-tiles. Views end here, tasks read
-through them.
+`tile_cube.py`, `tile_vector.py`, `tile_mixed.py` and `tile_index.py` draw the bodies.
+The pass decides nothing: groups come from partition, tiles from infer-tiles. Views end
+here, tasks read through them.
 """
 
 from __future__ import annotations
@@ -26,18 +26,23 @@ from pyptoc.dialects.diagnostics import error
 from pyptoc.passes.base import PyptocPass
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.cleanup import erase_dead
-from pyptoc.passes.groups import Group, groups_in
+from pyptoc.passes.groups import Group, blocks_of, groups_in
 from pyptoc.passes.nests import Nest, is_marked
-from pyptoc.passes.partition import blocks_of
+from pyptoc.passes.partials import widen
 from pyptoc.passes.shapes import Shapes
 from pyptoc.passes.task_builder import Roots
 from pyptoc.passes.tile_cube import CubeTiler
 from pyptoc.passes.tile_index import IndexTiler
-from pyptoc.passes.tile_settings import TILE
+from pyptoc.passes.tile_mixed import MixedTiler
+from pyptoc.passes.tile_nest import NestTiler
+from pyptoc.passes.tile_settings import TILE, WHOLE
 from pyptoc.passes.tile_vector import VectorTiler
+from pyptoc.passes.windows import erase_views
+from pyptoc.runtime.machine import Machine
 
 TILERS: dict[str, type[CubeTiler | VectorTiler | IndexTiler]] = {
     "cube": CubeTiler,
+    "mixed": MixedTiler,
     "vector": VectorTiler,
     "index": IndexTiler,
 }
@@ -55,33 +60,48 @@ class TilePass(PyptocPass):
     def run(self, ctx: PyptocContext, module: ModuleOp) -> None:
         for function in list(module.walk()):
             if isinstance(function, func.FuncOp):
+                widen(function)
                 roots = Roots(function)
                 blocks = blocks_of(function)
-                for block in [b for b in blocks if not is_marked(b.parent_op())]:
-                    tile_block(block, roots)
+                for block in [b for b in blocks if not is_in_nest(b)]:
+                    tile_block(block, roots, ctx.machine)
                 erase_dead(function)
 
 
-def tile_block(block: Block, roots: Roots) -> None:
+def tile_block(block: Block, roots: Roots, machine: Machine) -> None:
     """Replace the groups of one block, and the marked loops that hold one each."""
     for op in list(block.ops):
         if is_marked(op):
             assert isinstance(op, scf.ForOp)
-            tile_nest(op, roots)
+            tile_nest(op, roots, machine)
     shapes = Shapes()
     for group in groups_in(block):
         build = Builder.after(group.ops[-1])
         tile_group(group, shapes, roots, build, Nest())
         for op in reversed(group.ops):
+            erase_views(op)
             op.detach()
             op.erase()
 
 
-def tile_nest(loop: scf.ForOp, roots: Roots) -> None:
-    """Replace marked loops by the tasks of the group inside."""
-    nest = Nest.at(loop)
-    (group,) = groups_in(nest.loops[-1].body.block)
-    tile_group(group, Shapes(), roots, Builder.before(loop), nest)
+def is_in_nest(block: Block) -> bool:
+    """Whether a block is part of marked loops."""
+    op = block.parent_op()
+    while op is not None and not is_marked(op):
+        op = op.parent_op()
+    return op is not None
+
+
+def tile_nest(loop: scf.ForOp, roots: Roots, machine: Machine) -> None:
+    """Replace marked loops by the tasks of the group, or the groups, inside."""
+    nest, build = Nest.at(loop), Builder.before(loop)
+    if WHOLE in loop.attributes:
+        frame = NestTiler(nest, machine, roots, build).run()
+        frame.op.attributes["tag"] = loop.attributes.get("tag", StringAttr("nest"))
+        frame.op.location = loop.location
+    else:
+        (group,) = groups_in(nest.loops[-1].body.block)
+        tile_group(group, Shapes(), roots, build, nest)
     loop.detach()
     loop.erase()
 

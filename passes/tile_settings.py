@@ -18,6 +18,9 @@ from pyptoc.dialects.pypto.attrs import TilesAttr
 TILE = "npu.tile"
 """The attribute in which infer-tiles leaves the tile it decided."""
 
+WHOLE = "npu.whole"
+"""The attribute of tasks that run the body of a loop of the user's on whole tiles."""
+
 Tile = TypeVar("Tile", bound=Attribute)
 
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+
 from xdsl.dialects import func, scf
 from xdsl.ir import Block, Operation, Region, SSAValue
 
@@ -187,9 +188,7 @@ class WaitDeriver:
             if number and pending.tasks is not None:
                 covered += self._covering(pending.tasks, pending.reaches)
 
-    def _covering(
-        self, tasks: TasksOp, reaches: Sequence[Reach]
-    ) -> Iterator[Reach]:
+    def _covering(self, tasks: TasksOp, reaches: Sequence[Reach]) -> Iterator[Reach]:
         """What all tasks together touch of all of its buffer."""
         for reach in reaches:
             key = tasks.events, reach
@@ -235,7 +234,9 @@ class WaitDeriver:
             size = self.shapes.dims(op.source)
             lo = (Expr.const(0),) * len(size)
         box = Reach.of(BoxAccess(op.source, AccessMode.READ, lo, size, exact=True))
-        for events, selector in self._waits(box, state.get(self.roots.root(op.source), ())):
+        for events, selector in self._waits(
+            box, state.get(self.roots.root(op.source), ())
+        ):
             is_fixed = not selector.symbols()
             if isinstance(op, PrintOp) and selector == OVERLAPS:
                 selector = ALL
@@ -262,7 +263,9 @@ class WaitDeriver:
         end = loop.body.block.ops.last
         assert end is not None
         lasting = [
-            one.events for one in launched if any(root in touched for root in one.touched)
+            one.events
+            for one in launched
+            if any(root in touched for root in one.touched)
         ]
         if lasting:
             every = JoinOp.make([carried, *lasting])
@@ -358,7 +361,9 @@ def carry_events(block: Block) -> None:
             for inner in region.blocks:
                 carry_events(inner)
         if any(isinstance(inner, TasksOp) for inner in op.walk()):
-            replace_op(op, with_carried(op) if isinstance(op, scf.ForOp) else with_events(op))
+            replace_op(
+                op, with_carried(op) if isinstance(op, scf.ForOp) else with_events(op)
+            )
 
 
 def with_carried(loop: scf.ForOp) -> scf.ForOp:

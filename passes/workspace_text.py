@@ -21,7 +21,11 @@ def size_text(size: Expr, function: func.FuncOp) -> str:
     def name(key: Hashable) -> str:
         if isinstance(key, DimKey):
             axes = list(function.body.block.args)
-            known = names.get((axes.index(key.value), key.axis)) if key.value in axes else None
+            known = (
+                names.get((axes.index(key.value), key.axis))
+                if key.value in axes
+                else None
+            )
             return known or f"dim(%{key.value.name_hint}, {key.axis})"
         hint = key.name_hint if isinstance(key, SSAValue) else None
         return f"%{hint}" if hint else "%.."

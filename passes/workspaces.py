@@ -172,7 +172,9 @@ class Workspaces:
         if kept or size is None:
             block = ancestor_block(home, op)
             if isinstance(op, scf.ForOp):
-                reason = "the next trips hand it on" if size else "data decides its size"
+                reason = (
+                    "the next trips hand it on" if size else "data decides its size"
+                )
                 name = home.results[0].name_hint or "a workspace"
                 self.context.remark(
                     home, f"'{name}' is kept for every trip of the loop: {reason}"
@@ -237,7 +239,9 @@ class Workspaces:
                 continue
             best = min(fitting, key=lambda one: self._growth(one, area))
             if best.size != area.size:
-                names = [m.alloc.results[0].name_hint for m in (*best.members, *area.members)]
+                names = [
+                    m.alloc.results[0].name_hint for m in (*best.members, *area.members)
+                ]
                 self.context.remark(
                     area.members[0].alloc,
                     f"'{names[-1]}' takes the memory of '{names[0]}' and waits for its "

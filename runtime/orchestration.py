@@ -3,8 +3,8 @@ The orchestration function as a Python function: sizes, scalars, allocations, la
 
 It runs once a call, so the operations on gm arrays are closures that the generated code
 calls; what counts is that loops over hundreds of launches cost microseconds a trip.
-Events only order tasks, and tasks run in grid order, launch after launch: an event is
-None here.
+Events only order tasks, and tasks run in their launch's order, launch after launch: an
+event is None here.
 """
 
 from __future__ import annotations
@@ -258,7 +258,7 @@ class Orchestration(Translator):
 
     def _launch(self, op: Operation) -> None:
         launch = cast(LaunchOp, op)
-        kernel = self.kernels[launch.callee_name]
+        kernel, walk = self.kernels[launch.callee_name], launch.task_order
 
         def run(
             grid: tuple[int, ...],
@@ -267,7 +267,7 @@ class Orchestration(Translator):
         ) -> None:
             if min(grid, default=1) < 0:
                 raise_out_of_bounds(op, f"a launch of grid {list(grid)}")
-            kernel.launch(grid, memories, scalars)
+            kernel.launch(grid, memories, scalars, walk)
 
         groups = (launch.grid, launch.buffers, launch.scalars)
         call = f"{self.bind(run)}({', '.join(map(self.tuple_of, groups))})"

@@ -33,8 +33,8 @@ def test_goldens_compute_the_same_as_the_programs():
     import pyptoc
 
     for run in programs.runs():
-        if "softmax" in run.name:
-            continue  # 64 MB
+        if "4096" in run.name:
+            continue  # 64 MB and more
         got = pyptoc.compile(run.text).run(**run.inputs)
         want = run.golden()
         if isinstance(want, dict):

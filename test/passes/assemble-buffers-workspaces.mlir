@@ -1,5 +1,5 @@
-// RUN: pyptoc %s --pipeline=desugar,decompose,partition,infer-tiles,form-tasks,tile,split-k,assemble-buffers --remarks 2>&1 | filecheck %s
-// RUN: pyptoc %s --pipeline='desugar,decompose,partition,infer-tiles,form-tasks,tile,split-k,assemble-buffers{share=false}' --remarks 2>&1 | filecheck %s --check-prefix=OFF
+// RUN: pyptoc %s --pipeline='desugar,decompose,partition{fuse=false nests=false},infer-tiles,form-tasks,tile,split-k,assemble-buffers' --remarks 2>&1 | filecheck %s
+// RUN: pyptoc %s --pipeline='desugar,decompose,partition{fuse=false nests=false},infer-tiles,form-tasks,tile,split-k,assemble-buffers{share=false}' --remarks 2>&1 | filecheck %s --check-prefix=OFF
 
 #tile = #pypto.cube<m = [16, 16], k = [64, 64], n = [64, 64]>
 

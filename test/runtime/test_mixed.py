@@ -30,7 +30,8 @@ FOLDER = Path(__file__).parent / "handwritten"
 MACHINE = load_machine("ascend950")
 SIZES = [(1, 1, 1), (2, 128, 256), (1, 100, 300), (2, 65, 129), (1, 300, 700)]
 """Heads, queries, keys."""
-LEVELS = ("flat", "kernel", "program", "planned")
+LEVELS = ("flat", "kernel", "program", "planned", "lowered")
+LOWER = "assemble-buffers,lower-to-tile,split-mixed,skew"
 PLAN = "plan-memory,insert-sync,schedule"
 ORDERS = range(6)
 
@@ -40,6 +41,8 @@ def source(level: str) -> str:
     """As it was written, or `planned`: the kernel after the passes that plan it."""
     if level == "planned":
         return compile(source("kernel"), pipeline=PLAN).text
+    if level == "lowered":
+        return compile(source("tasks"), pipeline=f"{LOWER},{PLAN}").text
     return (FOLDER / f"attention_{level}.mlir").read_text()
 
 

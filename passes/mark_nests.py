@@ -1,0 +1,120 @@
+"""
+Which nests of independent loops run their body as one task.
+
+It is tried where a body has loops or branches of its own, where products read each
+other, and where it is several groups. What is one group in a perfect nest is better
+left to `form-tasks`, since its tasks are cut further.
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects import func, scf
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import Block, Operation, SSAValue
+
+from pyptoc.dialects.context import PyptocContext
+from pyptoc.dialects.npu_attrs import Unit
+from pyptoc.dialects.pypto.shape import ReshapeOp
+from pyptoc.passes.form_tasks import outermost_parallel, perfect_nest
+from pyptoc.passes.groups import groups_in
+from pyptoc.passes.nest_tiles import choose
+from pyptoc.passes.structured import defined_in, unit_of
+from pyptoc.passes.tile_settings import TILE, WHOLE
+from pyptoc.passes.whole_nests import NestBody, UnfitError
+
+
+def mark_nests(ctx: PyptocContext, function: func.FuncOp) -> None:
+    """Mark nests whose body has loops, or products that read others."""
+    for loop in outermost_parallel(function):
+        if is_several(perfect_nest(loop)[-1].body.block):
+            mark(ctx, loop)
+
+
+def mark_groups(ctx: PyptocContext, function: func.FuncOp) -> None:
+    """Mark nests whose body is several groups, which then are groups no more."""
+    for loop in outermost_parallel(function):
+        block = perfect_nest(loop)[-1].body.block
+        groups = groups_in(block)
+        if is_several(block) or len(groups) < 2:
+            continue
+        mark(ctx, loop)
+        if is_whole(block):
+            for group in groups:
+                group.unmark()
+
+
+def mark(ctx: PyptocContext, loop: scf.ForOp) -> None:
+    """Mark the largest perfect nest inside `loop` whose body can be one task."""
+    nest = perfect_nest(loop)
+    hoist(nest)
+    body = NestBody(nest, ctx.machine)
+    try:
+        body.check()
+        check_machine(body)
+        tiles = choose(body)
+    except UnfitError as unfit:
+        if unfit.outside and len(nest) > 1:
+            mark(ctx, nest[1])
+        else:
+            ctx.remark(loop, f"the body of the loop is no single task: {unfit}")
+        return
+    for op, tile in tiles.items():
+        op.attributes[TILE] = tile.attribute()
+    loop.attributes[WHOLE] = StringAttr(body.unit.value)
+
+
+def hoist(nest: list[scf.ForOp]) -> None:
+    """Move reshapes of outer tensors in front of the nest."""
+    outer = nest[0]
+    block = outer.parent
+    assert block is not None
+    for op in list(nest[-1].body.block.ops):
+        if isinstance(op, ReshapeOp) and not any(
+            defined_in(operand, outer) for operand in op.operands
+        ):
+            op.detach()
+            block.insert_op_before(op, outer)
+
+
+def check_machine(body: NestBody) -> None:
+    """A mixed task needs ways between the memories of its cores."""
+    machine = body.machine
+    for source, dest in (("l0c", "ub"), ("ub", "l1")):
+        if body.unit == Unit.MIXED and not machine.has_route(source, dest):
+            raise UnfitError(
+                f"{machine.name} has no way from {source.upper()} to {dest.upper()}"
+            )
+
+
+def is_several(block: Block) -> bool:
+    """Whether no single group can be all of a body."""
+    return any(map(computes, block.ops)) or is_chained(block)
+
+
+def computes(op: Operation) -> bool:
+    """Whether something inside of a loop or branch is computed."""
+    units = ("cube", "vector")
+    return any(unit_of(inner) in units for inner in op.walk() if inner is not op)
+
+
+def is_chained(block: Block) -> bool:
+    """Whether a product reads what is made of another one."""
+    made: set[SSAValue] = set()
+    for op in block.ops:
+        if any(operand in made for operand in op.operands):
+            if unit_of(op) == "cube":
+                return True
+            made.update(op.results)
+        elif unit_of(op) == "cube":
+            made.update(op.results)
+    return False
+
+
+def is_whole(block: Block) -> bool:
+    """Whether a block is part of a marked nest."""
+    op = block.parent_op()
+    while op is not None:
+        if WHOLE in op.attributes:
+            return True
+        op = op.parent_op()
+    return False

@@ -1,0 +1,399 @@
+"""
+A nest whose body is one task (`whole_nests.py`) becomes one `npu.tasks`.
+
+    scf.for %i = 0 to %M step 128 iter_args(%o = %o0) {            {npu.whole = "mixed"}
+      %x = pypto.view %q[%i +: %m, :]
+      %acc = scf.for %j .. iter_args(%a = %a0) {
+        %s = pypto.matmul %x, %k ; %p = pypto.exp %s ; ..
+      }
+      %o1 = pypto.assemble %acc into %o[%i, 0]
+    }
+    ->
+    npu.tasks (%i) in (%M ceildiv 128) outs(%o = %o0) on mixed {
+      %acc = scf.for %j .. iter_args(%a = %a0 : tensor<?x64xf32, #npu.max<128, 64>>) {
+        %c = scf.for %k .. { pypto.mma }                     as in `tile_cube.py`
+        %p = pypto.exp %c
+        ..
+      }
+      npu.assemble %acc into %o[128 * %i, 0]
+    }
+
+Inner loops and branches stay, without the destinations that they handed on. Ops are
+repeated on whole tiles; where columns are cut into pieces, once for each piece, and a
+row's reduction combines those of its pieces. A product reads the pieces of a tile one
+after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from xdsl.dialects import scf
+from xdsl.dialects.arith import ConstantOp
+from xdsl.dialects.builtin import AnyFloat, TensorType, UnitAttr, f32
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+from pyptoc.dialects.expr import Compare, Expr, minimum
+from pyptoc.dialects.pypto.attrs import CubeTileAttr
+from pyptoc.dialects.pypto.elementwise import BINARY_OPS, CastOp
+from pyptoc.dialects.pypto.matmul import MatmulOp
+from pyptoc.dialects.pypto.reduce import CumsumOp
+from pyptoc.dialects.pypto.scalars import IndexOp
+from pyptoc.dialects.pypto.shape import (
+    AssembleOp,
+    TransposeOp,
+    ViewOp,
+)
+from pyptoc.dialects.pypto.structure import SUM, Monoid
+from pyptoc.passes.builder import Builder
+from pyptoc.passes.cube_tiles import CubeTile
+from pyptoc.passes.groups import Domain
+from pyptoc.passes.nest_tiles import kept_operands, widths_of
+from pyptoc.passes.nests import Nest
+from pyptoc.passes.repeat import last_axis
+from pyptoc.passes.shapes import Shapes
+from pyptoc.passes.structured import LEAVES, defined_in, fold_of, identity
+from pyptoc.passes.task_builder import (
+    ONE,
+    ZERO,
+    BodyBuilder,
+    Extent,
+    Roots,
+    TasksFrame,
+    bounded_type,
+    offsets_at,
+    open_tasks,
+)
+from pyptoc.passes.tile_product import Product
+from pyptoc.passes.tile_settings import TILE, WHOLE
+from pyptoc.passes.tile_vector import Scope
+from pyptoc.passes.typed import element_type
+from pyptoc.passes.whole_nests import NestBody
+from pyptoc.runtime.machine import Machine
+
+
+@dataclass
+class NestTiler:
+    """Makes the tasks of one nest."""
+
+    nest: Nest
+    machine: Machine
+    roots: Roots
+    build: Builder
+    shapes: Shapes = field(default_factory=Shapes)
+    tiles: dict[SSAValue, list[SSAValue]] = field(
+        default_factory=dict[SSAValue, list[SSAValue]]
+    )
+    """The tile of a value, in pieces."""
+
+    def __post_init__(self) -> None:
+        self.body = NestBody(self.nest.loops, self.machine)
+        self.body.check()
+        self.products = {
+            op: CubeTile.of(tile)
+            for op in self.body.products
+            if isinstance(tile := op.attributes[TILE], CubeTileAttr)
+        }
+        self.body.products = self.products
+        self.widths = widths_of(self.body)
+        self.kept = kept_operands(self.body, self.products, self.widths)
+        self.kept_tiles: dict[SSAValue, SSAValue] = {}
+
+    def run(self) -> TasksFrame:
+        """Emit the tasks and replace the results of the nest."""
+        nest, block = self.nest, self.body.block
+        nest.bind_single_trips(self.shapes)
+        dests = block.args[1:]
+        self.frame = open_tasks(
+            self.build,
+            self.shapes,
+            self.roots,
+            nest.trips(self.shapes),
+            [nest.initial(dest) for dest in dests],
+            self.body.unit,
+        )
+        nest.bind(self.shapes, self.frame.grid)
+        self.frame.op.attributes[WHOLE] = UnitAttr()
+        self._outer_tiles()
+        self._block(block, self.frame.body)
+        for dest, made in zip(dests, self.frame.op.results, strict=True):
+            result = nest.result(dest)
+            made.name_hint = result.name_hint
+            result.replace_all_uses_with(made)
+        return self.frame
+
+    def _outer_tiles(self) -> None:
+        """Whole outer tensors that vector ops read are loaded first."""
+        outer = self.nest.loops[0]
+        for value in dict.fromkeys((*self.body.sizes, *self.kept)):
+            if not defined_in(value, outer):
+                self._window(value, self.frame.body)
+
+    # -- extents
+
+    def rows(self, value: SSAValue) -> Extent:
+        """The rows of a value; one for a vector."""
+        dims = self.shapes.dims(value)
+        if len(dims) < 2:
+            return ONE
+        return Extent(ZERO, dims[-2], self.body.sizes[value].most_rows)
+
+    def pieces(self, value: SSAValue) -> list[Extent]:
+        """The columns of a value, piece by piece."""
+        dims = self.shapes.dims(value)
+        size = self.body.sizes[value]
+        total, most = dims[-1] if dims else Expr.const(1), size.most_columns
+        width = self.widths.get(size.columns, most)
+        if width >= most:
+            return [Extent(ZERO, total, most)]
+        return [piece(total, start, width) for start in range(0, most, width)]
+
+    def places(self, value: SSAValue, columns: Extent) -> list[Extent]:
+        """The box of a value, an extent for each of its dimensions."""
+        rank = len(self.shapes.dims(value))
+        return [ONE, ONE, ONE, self.rows(value), columns][5 - rank :]
+
+    # -- ops
+
+    def _block(self, block: Block, body: BodyBuilder) -> None:
+        for op in block.ops:
+            match op:
+                case ViewOp() | TransposeOp():
+                    self._window(op.results[0], body)
+                case AssembleOp():
+                    self._assemble(op, body)
+                case MatmulOp():
+                    Product(self, op, body).run()
+                case scf.ForOp():
+                    self._loop(op, body)
+                case scf.IfOp():
+                    self._branch(op, body)
+                case _ if any(result in self.body.sizes for result in op.results):
+                    self._compute(op, body)
+                case _:
+                    pass
+
+    def _window(self, value: SSAValue, body: BodyBuilder) -> None:
+        if value in self.kept:
+            *_, most_rows, most_columns = self.body.windows[value]
+            rows, columns = self.shapes.dims(value)[-2:]
+            box = [Extent(ZERO, rows, most_rows), Extent(ZERO, columns, most_columns)]
+            rank = len(self.shapes.dims(value))
+            self.kept_tiles[value] = body.tile(value, [ONE] * (rank - 2) + box)
+        if value not in self.body.sizes:
+            return
+        if isinstance(value.owner, LEAVES):
+            self._compute(value.owner, body)
+            return
+        self.tiles[value] = [
+            body.tile(value, self.places(value, columns))
+            for columns in self.pieces(value)
+        ]
+
+    def _assemble(self, op: AssembleOp, body: BodyBuilder) -> None:
+        if op.source.owner in self.body.drained:
+            return  # its product stores each piece
+        for columns, tile in zip(
+            self.pieces(op.source), self.tiles[op.source], strict=True
+        ):
+            self.store(op, tile, columns, body)
+
+    def store(
+        self, op: AssembleOp, tile: SSAValue, columns: Extent, body: BodyBuilder
+    ) -> None:
+        """Store a piece where `op` assembles the whole tile."""
+        base = tuple(self.shapes.mixed(offset) for offset in op.mixed_offsets)
+        places = self.places(op.source, columns)
+        out = self.frame.outs[self.body.dests[op.dest]]
+        body.assemble(tile, out, offsets_at(places, base))
+
+    def _compute(self, op: Operation, body: BodyBuilder) -> None:
+        """A vector op, once for each piece."""
+        values = [*op.operands, *op.results]
+        tensors = [v for v in values if isinstance(v.type, TensorType)]
+        tall = max(tensors, key=lambda v: self.rows(v).static != 1)
+        wide = max(tensors, key=lambda v: not self._is_row(v))
+        scopes = [
+            NestScope(
+                Place(self.shapes, self.rows(tall), self.frame),
+                body,
+                columns,
+                {},
+                nest=self,
+                index=index,
+            )
+            for index, columns in enumerate(self.pieces(wide))
+        ]
+        if len(scopes) > 1 and fold_of(op) is not None:
+            self._fold(op, scopes)
+            return
+        if len(scopes) > 1 and isinstance(op, CumsumOp):
+            element = element_type(op.result)
+            type_ = bounded_type([self.rows(op.result), ONE], element)
+            sums = {op: scopes[0].full(identity(SUM, element), type_)}
+            for scope in scopes:
+                scope.sums = sums
+        for scope in scopes:
+            scope.emit(op)
+
+    def _is_row(self, value: SSAValue) -> bool:
+        return self.pieces(value) == [ONE]
+
+    def _fold(self, op: Operation, scopes: Sequence[NestScope]) -> None:
+        """A reduction of a row, from those of its pieces."""
+        monoid, source, result = fold_of(op), op.operands[0], op.results[0]
+        assert monoid is not None
+        element = element_type(result)
+        partial = partial_type(monoid, element)
+        build = scopes[0].body.build
+        type_ = bounded_type(scopes[0].extents(result)[-2:], partial)
+        total: SSAValue | None = None
+        for scope in scopes:
+            tile = scope.tile_of(source)
+            if partial != element_type(tile):
+                tile = build.value(CastOp.make(tile, partial))
+            part = type(op).create(
+                operands=[tile], result_types=[type_], properties=last_axis(op)
+            )
+            found = build.value(part)
+            if total is None:
+                total = found
+            else:
+                total = build.value(BINARY_OPS[monoid.combine].make(total, found))
+        assert total is not None
+        if partial != element:
+            total = build.value(CastOp.make(total, element))
+        scopes[0].define(result, total)
+
+    # -- loops and branches
+
+    def _carried(self, values: Sequence[SSAValue]) -> list[SSAValue]:
+        """The tiles of values, without destinations."""
+        tiles = [self.tiles[v] for v in values if v not in self.body.dests]
+        return [tile for pieces in tiles for tile in pieces]
+
+    def _receive(self, values: Sequence[SSAValue], made: Iterator[SSAValue]) -> None:
+        for value in values:
+            if value not in self.body.dests:
+                self.tiles[value] = [next(made) for _ in self.pieces(value)]
+
+    def _loop(self, op: scf.ForOp, body: BodyBuilder) -> None:
+        bounds = [
+            self.roots.concrete(self.shapes.expr(bound))
+            for bound in (op.lb, op.ub, op.step)
+        ]
+        counter, *arguments = op.body.block.args
+        lower, upper, step = bounds
+        carried = self._carried(op.iter_args)
+        new, build = body.build.loop(
+            lower, upper, step, carried, name=counter.name_hint
+        )
+        inner = body.inside(build)
+        self.shapes.bind(counter, Expr.sym(new.body.block.args[0]))
+        self._receive(arguments, iter(new.body.block.args[1:]))
+        self._block(op.body.block, inner)
+        last = op.body.block.last_op
+        assert last is not None
+        inner.build.yield_(*self._carried(last.operands))
+        self._receive(op.results, iter(new.results))
+
+    def _branch(self, op: scf.IfOp, body: BodyBuilder) -> None:
+        regions: list[Region] = []
+        types: list[Attribute] = []
+        for region in op.regions:
+            block = Block()
+            inner = body.inside(body.build.at_end(block))
+            last = region.block.last_op if region.blocks else None
+            if last is not None:
+                self._block(region.block, inner)
+                carried = self._carried(last.operands)
+                types = [tile.type for tile in carried]
+                inner.build.yield_(*carried)
+            regions.append(Region(block) if last is not None else Region())
+        new = scf.IfOp.create(
+            operands=[self._condition(op.cond, body)],
+            result_types=types,
+            regions=regions,
+        )
+        body.build.emit(new)
+        self._receive(op.results, iter(new.results))
+
+    def _condition(self, value: SSAValue, body: BodyBuilder) -> SSAValue:
+        comparison = value.owner
+        if not isinstance(comparison, IndexOp) or not self.is_inside(value):
+            return value
+        expr = comparison.value_expr
+        assert isinstance(expr, Compare)
+        known: dict[Hashable, Expr | int] = {
+            operand: self.shapes.expr(operand) for operand in comparison.operands
+        }
+        expr = expr.subs(known)
+        return body.build.compare(
+            Compare(expr.op, *map(self.roots.concrete, (expr.lhs, expr.rhs)))
+        )
+
+    def is_inside(self, value: SSAValue) -> bool:
+        """Whether `value` is one of the nest."""
+        return defined_in(value, self.nest.loops[0])
+
+    def scalar(self, value: SSAValue, body: BodyBuilder) -> SSAValue:
+        """A scalar operand, as the body sees it."""
+        if not self.is_inside(value):
+            return value
+        if isinstance(value.owner, ConstantOp):
+            return body.build.value(value.owner.clone())
+        found = body.index(self.shapes.expr(value))
+        return body.build.constant(found) if isinstance(found, int) else found
+
+
+def piece(total: Expr, start: int, width: int) -> Extent:
+    """The columns from `start` on, at most `width`; none where there are fewer."""
+    lo = minimum(start, total) if start else ZERO
+    return Extent(lo, minimum(width, total - lo), width)
+
+
+def partial_type(monoid: Monoid, element: Attribute) -> Attribute:
+    """The type in which parts of a row are combined."""
+    return f32 if monoid is SUM and isinstance(element, AnyFloat) else element
+
+
+@dataclass
+class Place:
+    """Where the tiles of an op lie, as `Scope` asks of a task."""
+
+    shapes: Shapes
+    rows: Extent
+    frame: TasksFrame
+    leading: Sequence[Extent] = (ONE, ONE, ONE)
+    outputs: Sequence[SSAValue] = ()
+
+    @property
+    def domain(self) -> Domain:
+        return Domain((), self.rows.size, Expr.const(1), whole_rows=True)
+
+
+@dataclass(kw_only=True)
+class NestScope(Scope):
+    """One op on one piece of its columns."""
+
+    nest: NestTiler
+    index: int
+
+    def tile_of(self, value: SSAValue) -> SSAValue:
+        found = self.nest.tiles.get(value, [])
+        if self.index < len(found):
+            return found[self.index]
+        if len(found) == 1 and len(self.nest.pieces(value)) == 1:
+            return found[0]
+        return self._read(value)
+
+    def define(self, value: SSAValue, tile: SSAValue) -> None:
+        self.nest.tiles.setdefault(value, []).append(tile)
+
+    def scalar(self, value: SSAValue) -> SSAValue:
+        return self.nest.scalar(value, self.body)
+
+    def extents(self, value: SSAValue) -> list[Extent]:
+        pieces = self.nest.pieces(value)
+        return self.nest.places(value, pieces[min(self.index, len(pieces) - 1)])

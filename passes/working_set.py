@@ -1,0 +1,282 @@
+"""
+What the body of a task that runs on whole tiles keeps in each memory at once.
+
+Ops have positions in program order. A tile lives from where it is made to its last use,
+or to the end of the outermost loop that uses it again in each trip. What a loop carries
+lives as long as the loop. An elementwise op works in place where its operand ends, as
+`lower_mixed.py` does. What crosses between the cores has a slot of its own all the
+time, since the other core fills it when it likes. All sizes are asked of `bytes_of`,
+one slot each: plan-memory gives more where there is room.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import accumulate
+
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import AnyFloat, f32
+from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
+
+from pyptoc.dialects.expr import Expr
+from pyptoc.dialects.npu_attrs import Unit
+from pyptoc.dialects.pypto.matmul import MatmulOp
+from pyptoc.dialects.pypto.shape import AssembleOp, TransposeOp, ViewOp
+from pyptoc.dialects.tile_types import BufType, bytes_of
+from pyptoc.passes.cube_tiles import CubeTile
+from pyptoc.passes.lower_mixed import IN_PLACE, keeps_place
+from pyptoc.passes.structured import is_reduction, is_scan, tensor_operands, unit_of
+from pyptoc.passes.typed import element_type
+from pyptoc.passes.whole_nests import ONE, NestBody, Size
+
+VECTOR_CORES = 2
+"""Vector cores that share the rows of a mixed task."""
+
+
+@dataclass(eq=False)
+class Kept:
+    """Bytes of a memory, from one position to another."""
+
+    space: str
+    bytes: int
+    start: int
+    end: int
+
+
+@dataclass
+class WorkingSet:
+    """What a body keeps, if its products have `tiles` and `widths` cut columns."""
+
+    body: NestBody
+    tiles: Mapping[MatmulOp, CubeTile]
+    widths: Mapping[Expr, int]
+    """The width of the pieces into which columns of a size are cut."""
+    resident: Collection[SSAValue] = ()
+    """The operands of products that stay in L1."""
+    kept: list[Kept] = field(default_factory=list[Kept])
+    _at: dict[Operation, int] = field(default_factory=dict[Operation, int])
+    _end: dict[Operation, int] = field(default_factory=dict[Operation, int])
+    _buffers: dict[SSAValue, Kept] = field(default_factory=dict[SSAValue, Kept])
+
+    def __post_init__(self) -> None:
+        self.total = self._number(self.body.block, 0)
+        for value in self.body.sizes:
+            if not self.body.is_tile(value):
+                self._window(value)
+        for value in self.resident:
+            size = self.body.windows[value]
+            shape = size.most_rows, size.most_columns
+            held = bytes_of(BufType(shape, element_type(value), "l1"))
+            owner = value.owner
+            start = self._at.get(owner, 0) if isinstance(owner, Operation) else 0
+            self._keep("l1", held, start, self._last(value))
+        self._block(self.body.block)
+
+    def peaks(self) -> dict[str, int]:
+        """The most bytes of each memory that are kept at once."""
+        return {
+            space: max(accumulate(step for _, _, step in sorted(edges)))
+            for space, edges in self._edges().items()
+        }
+
+    def _edges(self) -> dict[str, list[tuple[int, int, int]]]:
+        found: dict[str, list[tuple[int, int, int]]] = {}
+        for kept in self.kept:
+            edges = found.setdefault(kept.space, [])
+            edges += [(kept.start, 0, kept.bytes), (kept.end, 1, -kept.bytes)]
+        return found
+
+    # -- positions
+
+    def _number(self, block: Block, here: int) -> int:
+        for op in block.ops:
+            self._at[op] = here
+            here += 1
+            for region in op.regions:
+                for inner in region.blocks:
+                    here = self._number(inner, here)
+            self._end[op] = here
+        return here
+
+    def _last(self, value: SSAValue) -> int:
+        """The position of the last use of a value."""
+        return max((self._used(value, use.operation) for use in value.uses), default=0)
+
+    def _used(self, value: SSAValue, op: Operation) -> int:
+        """Where a use ends: with the outermost loop around it that repeats it."""
+        home = value.owner if isinstance(value.owner, Block) else value.owner.parent
+        found = self._at.get(op, 0)
+        if isinstance(op, ViewOp | TransposeOp):
+            return max(found, self._last(op.results[0]))
+        while op.parent is not home and op.parent_op() is not None:
+            outer = op.parent_op()
+            assert outer is not None
+            if outer not in self._end:
+                break
+            op = outer
+            if isinstance(op, scf.ForOp):
+                found = self._end[op]
+        return found
+
+    # -- tiles
+
+    def _bytes(self, size: Size, element: Attribute, space: str) -> list[int]:
+        """Of each piece of a tile."""
+        rows, columns = size.most_rows, size.most_columns
+        if space == "ub" and self.body.unit == Unit.MIXED and size.rows != ONE:
+            rows = -(-rows // VECTOR_CORES)
+        width = min(self.widths.get(size.columns, columns), columns)
+        whole, rest = divmod(columns, width)
+        parts = [width] * whole + [rest] * bool(rest)
+        return [bytes_of(BufType((rows, part), element, space)) for part in parts]
+
+    def _of(self, value: SSAValue, space: str = "ub") -> list[int]:
+        return self._bytes(self.body.sizes[value], element_type(value), space)
+
+    def _keep(self, space: str, size: int, start: int, end: int) -> Kept:
+        kept = Kept(space, size, start, max(start, end))
+        self.kept.append(kept)
+        return kept
+
+    def _window(self, value: SSAValue) -> None:
+        """A tile that is loaded for vector ops."""
+        op = value.owner
+        start = self._at.get(op, 0) if isinstance(op, Operation) else 0
+        self._keep("ub", sum(self._of(value)), start, self._last(value))
+
+    def _block(self, block: Block) -> None:
+        for op in block.ops:
+            match op:
+                case MatmulOp():
+                    self._product(op)
+                case scf.ForOp():
+                    self._loop(op)
+                case scf.IfOp():
+                    self._branch(op)
+                case AssembleOp():
+                    pass
+                case _ if unit_of(op) == "vector":
+                    self._compute(op)
+                case _:
+                    pass
+
+    def _compute(self, op: Operation) -> None:
+        here = self._at[op]
+        for result in op.results:
+            self._make(op, result)
+        for extra in self._scratch(op):
+            self._keep("ub", extra, here, here)
+
+    def _make(self, op: Operation, result: OpResult) -> None:
+        here, sizes = self._at[op], self._of(result)
+        self._cross(result)
+        if self._only_crosses(result):
+            self._keep("ub", max(sizes), here, here)
+            return
+        place = self._place(op, result)
+        if place is None:
+            place = self._keep("ub", sum(sizes), here, here)
+        self._buffers[result] = place
+        place.end = max(place.end, self._last(result))
+
+    def _place(self, op: Operation, result: OpResult) -> Kept | None:
+        """Where `op` can work in place: on an operand that ends here."""
+        if not isinstance(op, IN_PLACE):
+            return None
+        wanted = element_type(result)
+        for operand in tensor_operands(op):
+            place = self._buffers.get(operand)
+            if (
+                place is not None
+                and keeps_place(operand, result)
+                and self._last(operand) <= self._at[op]
+                and self.body.sizes[operand] == self.body.sizes[result]
+                and element_type(operand) == wanted
+            ):
+                return place
+        return None
+
+    def _scratch(self, op: Operation) -> Iterator[int]:
+        """What an instruction needs besides: wider sums, parts of a row value."""
+        if not (is_reduction(op) or is_scan(op)):
+            return
+        source, result = op.operands[0], op.results[0]
+        size = self.body.sizes[source]
+        pieces = len(self._of(source))
+        narrow = isinstance(element_type(source), AnyFloat) and pieces > 1
+        wide = f32 if narrow else element_type(result)
+        if wide != element_type(source):
+            yield max(self._bytes(size, wide, "ub"))
+        if pieces > 1:
+            row = size._replace(columns=ONE, most_columns=1)
+            yield 2 * sum(self._bytes(row, f32, "ub"))
+
+    def _only_crosses(self, value: SSAValue) -> bool:
+        return all(isinstance(use.operation, MatmulOp) for use in value.uses)
+
+    def _cross(self, value: SSAValue) -> None:
+        """A place in L1 for what products read of a vector result."""
+        if any(isinstance(use.operation, MatmulOp) for use in value.uses):
+            self._keep("l1", sum(self._of(value, "l1")), 0, self.total)
+
+    # -- products
+
+    def _product(self, op: MatmulOp) -> None:
+        here, tile = self._at[op], self.tiles[op]
+        result, accumulator = op.result, self.body.contraction(op).accumulator
+        sums = self._bytes(self.body.sizes[result], accumulator, "l0c")
+        self._keep("l0c", max(sums), here, here)
+        sides = ((op.lhs, (tile.m0, tile.k1)), (op.rhs, (tile.k1, tile.n0)))
+        turned = (op.a_trans is not None, op.b_trans is not None)
+        for (value, shape), turns in zip(sides, turned, strict=True):
+            if self.body.is_tile(value) or value in self.resident:
+                continue
+            rows, columns = shape[::-1] if turns else shape
+            size = bytes_of(BufType((rows, columns), element_type(value), "l1"))
+            self._keep("l1", size, here, here)
+        for row in (op.bias, op.scale):
+            if row is not None:
+                kind = BufType((1, tile.n0), element_type(row), "l1")
+                self._keep("l1", bytes_of(kind), here, here)
+        if op in self.body.drained:
+            return
+        moved = sum(self._bytes(self.body.sizes[result], accumulator, "ub"))
+        self._buffers[result] = self._keep("ub", moved, 0, self.total)
+        self._cross(result)
+        if element_type(result) != accumulator:
+            end = self._last(result)
+            cast = self._keep("ub", sum(self._of(result)), here, end)
+            self._buffers[result] = cast
+
+    # -- regions
+
+    def _loop(self, op: scf.ForOp) -> None:
+        start, end = self._at[op], self._end[op]
+        arguments = op.body.block.args[1:]
+        last = op.body.block.last_op
+        assert last is not None
+        for argument, value, result in zip(
+            arguments, last.operands, op.results, strict=True
+        ):
+            if argument in self.body.dests:
+                continue
+            size = sum(self._of(argument))
+            self._cross(argument)
+            kept = self._keep("ub", size, start, max(end, self._last(result)))
+            self._buffers[argument] = self._buffers[result] = kept
+            if value in arguments and value is not argument:
+                self._keep("ub", size, self._at[last], end)
+        self._block(op.body.block)
+
+    def _branch(self, op: scf.IfOp) -> None:
+        for result in op.results:
+            if result in self.body.dests:
+                continue
+            self._cross(result)
+            size = sum(self._of(result))
+            end = max(self._end[op], self._last(result))
+            self._buffers[result] = self._keep("ub", size, self._at[op], end)
+        for region in op.regions:
+            for block in region.blocks:
+                self._block(block)
