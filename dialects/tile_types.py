@@ -181,6 +181,11 @@ def box_bytes(rows: Sizes, columns: Sizes, bits: int, space: Space | str) -> Siz
             return rows * _row_bytes(columns, bits)
 
 
+def row_bytes(buffer: BufType) -> int:
+    """Bytes from one row of a ub buffer to the next."""
+    return int(_row_bytes(buffer.columns, element_bits(buffer.element_type)))
+
+
 def _row_bytes(elements: Sizes, bits: int) -> Sizes:
     return _up(-(-elements * bits // 8), 32)
 

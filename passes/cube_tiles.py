@@ -78,6 +78,8 @@ class CubeTile:
     split: int = 1
     walk: Walk | None = None
     assign: str | None = None
+    atomic: bool = False
+    """Whether the parts of K are added into the result, in any order."""
 
     @property
     def k_step(self) -> int:
@@ -89,14 +91,16 @@ class CubeTile:
         """The tile that an attribute spells; a missing kBL1 equals kAL1."""
         m, k, n = attribute.m, attribute.k, attribute.n
         split, walk, assign = attribute.split_k, attribute.walk, attribute.assign
-        return cls(m[0], m[1], k[0], k[1], k[-1], n[0], n[1], split, walk, assign)
+        sizes = m[0], m[1], k[0], k[1], k[-1], n[0], n[1]
+        return cls(*sizes, split, walk, assign, attribute.atomic)
 
     def attribute(self) -> CubeTileAttr:
         """The same tile as an attribute."""
         m, k, n = [self.m0, self.m1], [self.k0, self.ka1], [self.n0, self.n1]
         if self.kb1 != self.ka1:
             k.append(self.kb1)
-        return CubeTileAttr(m, k, n, self.split, self.walk, self.assign)
+        atomic = self.atomic and self.split != 1
+        return CubeTileAttr(m, k, n, self.split, self.walk, self.assign, atomic=atomic)
 
     def clamped(self, c: Contraction) -> CubeTile:
         """No larger than the matmul itself, in whole alignment units."""

@@ -143,6 +143,16 @@ class KernelTranslator(Translator):
             if isinstance(op, StoreOp | ScatterOp)
         }
 
+    @property
+    def read(self) -> set[int]:
+        """The numbers of the buffer arguments that anything but a plain store uses."""
+        return {
+            number
+            for number, value in enumerate(self.kernel.buffer_args)
+            for use in value.uses
+            if not isinstance(use.operation, StoreOp) or use.operation.combine
+        }
+
     def launch(
         self,
         grid: tuple[int, ...],
@@ -153,7 +163,7 @@ class KernelTranslator(Translator):
         """Run all tasks of a grid, in the order of `walk`."""
         for prepare in self.at_launch:
             prepare()
-        self.guarded(self.run, walk.tasks(grid), memories, scalars)
+        self.guarded(self.run, grid, walk.tasks(grid), memories, scalars)
 
     def place(self, op: Operation | None, values: dict[str, Any]) -> str:
         """`in task (%i = 0) of @k, in loop (%k = 256)`"""
@@ -165,12 +175,13 @@ class KernelTranslator(Translator):
     def _write(self) -> None:
         kernel = self.kernel
         self.scope |= {"S": self.core.scratch, "np": np, "Issued": Issued, "Flag": Flag}
-        self.line("def kernel(tasks, memories, scalars):")
+        self.line("def kernel(grid, tasks, memories, scalars):")
         with self.indented():
             for number, buffer in enumerate(kernel.buffer_args):
                 self._memory(number, buffer)
             for number, scalar in enumerate(kernel.scalar_args):
                 self.line(f"{self.define(scalar)} = scalars[{number}]")
+            self.cube.begin_launch()
             names = "".join(f"{self.define(index)}," for index in kernel.grid_args)
             self.line(f"for ({names}) in tasks:")
             self.loops += [(self.names[index], index) for index in kernel.grid_args]

@@ -1,6 +1,6 @@
 """Attributes of the tensor level: tiles, tolerances, and rules for test data.
 
-#pypto.cube<m = [16, 16], k = [256, 256], n = [256, 256], split_k = 4>
+#pypto.cube<m = [16, 16], k = [256, 256], n = [256, 256], split_k = 4>    .. = 4 atomic>
 #pypto.cube<m = .., k = .., n = .., walk = blocked<6, 4>, assign = static>
 #pypto.vec<8, 2048>
 #pypto.tiles<cube = #pypto.cube<..>, vec = [64, 256]>
@@ -41,6 +41,8 @@ class CubeTile(NamedTuple):
     """The order in which tasks start; None: the compiler chooses."""
     assign: str | None = None
     """Who takes a task, `static` or `dynamic`; None: the compiler chooses."""
+    atomic: bool = False
+    """With `split_k`: parts are added into the result, in any order."""
 
 
 @irdl_attr_definition
@@ -60,9 +62,12 @@ class CubeTileAttr(Data[CubeTile]):
         split_k: int = SPLIT_OFF,
         walk: Walk | None = None,
         assign: str | None = None,
+        *,
+        atomic: bool = False,
     ) -> None:
         if not isinstance(m, CubeTile):
-            m = CubeTile(tuple(m), tuple(k), tuple(n), split_k, walk, assign)
+            sizes = tuple(m), tuple(k), tuple(n)
+            m = CubeTile(*sizes, split_k, walk, assign, atomic)
         super().__init__(m)
 
     @property
@@ -89,19 +94,25 @@ class CubeTileAttr(Data[CubeTile]):
     def assign(self) -> str | None:
         return self.data.assign
 
+    @property
+    def atomic(self) -> bool:
+        return self.data.atomic
+
     @classmethod
     def parse_parameter(cls, parser: AttrParser) -> CubeTile:
         sizes: dict[str, tuple[int, ...]] = {}
         split_k = SPLIT_OFF
         walk: Walk | None = None
         assign: str | None = None
+        atomic = False
 
         def entry(key: str) -> None:
-            nonlocal split_k, walk, assign
+            nonlocal split_k, walk, assign, atomic
             if key == "split_k":
                 split_k = SPLIT_CHOSEN
                 if parser.parse_optional_punctuation("=") is not None:
                     split_k = _positive(parser)
+                atomic = parser.parse_optional_keyword("atomic") is not None
                 return
             parser.parse_punctuation("=")
             if key == "walk":
@@ -123,13 +134,15 @@ class CubeTileAttr(Data[CubeTile]):
         for key in ("m", "k", "n"):
             if key not in sizes:
                 parser.raise_error(f"a cube tile needs {key} = [..]", start)
-        return CubeTile(sizes["m"], sizes["k"], sizes["n"], split_k, walk, assign)
+        given = sizes["m"], sizes["k"], sizes["n"]
+        return CubeTile(*given, split_k, walk, assign, atomic)
 
     def print_parameter(self, printer: Printer) -> None:
         parts = [f"{key} = {list(getattr(self, key))}" for key in ("m", "k", "n")]
         if self.split_k:
             chosen = self.split_k == SPLIT_CHOSEN
-            parts.append("split_k" if chosen else f"split_k = {self.split_k}")
+            split = "split_k" if chosen else f"split_k = {self.split_k}"
+            parts.append(f"{split} atomic" if self.atomic else split)
         if self.walk is not None:
             parts.append(f"walk = {self.walk}")
         if self.assign is not None:
