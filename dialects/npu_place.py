@@ -117,9 +117,7 @@ class PlaceOp(IRDLOperation):
         element = cast("MemRefType[Attribute]", given).element_type
         op = cls.make(arena, offset, sizes, element)
         if op.results[0].type != given:
-            parser.raise_error(
-                f"the sizes are not those of {given}", start, parser.pos
-            )
+            parser.raise_error(f"the sizes are not those of {given}", start, parser.pos)
         op.attributes = attributes
         return op
 

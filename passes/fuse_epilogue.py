@@ -43,6 +43,7 @@ from pyptoc.passes.base import PyptocPass
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.matmul_shape import may_split
 from pyptoc.passes.shapes import Shapes
+from pyptoc.passes.structured import unit_of
 from pyptoc.passes.task_form import replace_op
 from pyptoc.passes.typed import element_type
 
@@ -82,6 +83,8 @@ def absorb_next(
     match user:
         case AddOp():
             change = with_bias(product, user, shapes)
+            if is_made(user, product) and ctx.machine.has_route("l0c", "ub"):
+                change = "what makes the bias can share the tasks of the product"
         case ReluOp():
             change = with_relu(product)
         case CastOp():
@@ -100,6 +103,16 @@ def absorb_next(
     product.detach()
     product.erase()
     return new
+
+
+def is_made(add: AddOp, product: Product) -> bool:
+    """Whether vector ops make what is added to a product: a launch of their own."""
+    return any(
+        isinstance(value.owner, Operation)
+        and value is not product.result
+        and unit_of(value.owner) == "vector"
+        for value in add.operands
+    )
 
 
 def next_op(product: Product) -> Operation | None:

@@ -9,6 +9,14 @@ or 1 (a *row value*, such as a row's maximum).
 
     %m = pypto.amax %x axis -1 {keepdim}     domain of the group (M, N)
     %d = pypto.sub %x, %m                    %m is a row value, %d a full value
+
+Marks on ops say what else was decided:
+
+    npu.cut = N     the columns of the group are divided over the grid, into tiles of at
+                    most N (0: of any size); its row values are made again in each
+    npu.partial     on an assemble: each column tile stores its own row value
+    npu.fold        on a reduction: of one such value a column tile, the row's
+    npu.narrow      on an op of one row: each task makes it again
 """
 
 from __future__ import annotations
@@ -27,6 +35,12 @@ from pyptoc.passes.structured import is_one, is_reduction, is_scan, iteration_di
 
 GROUP = "npu.group"
 UNIT = "npu.unit"
+CUT = "npu.cut"
+PARTIAL = "npu.partial"
+FOLD = "npu.fold"
+NARROW = "npu.narrow"
+MARKS = (GROUP, UNIT, CUT, FOLD, NARROW)
+"""What says nothing any more once an op is in a task."""
 
 
 @dataclass
@@ -36,6 +50,8 @@ class Group:
     number: int
     unit: str
     ops: list[Operation] = field(default_factory=list[Operation])
+    views: list[Operation] = field(default_factory=list[Operation])
+    """The views through which ops of the group read others, while it is formed."""
 
     @property
     def outputs(self) -> list[SSAValue]:
@@ -118,28 +134,54 @@ class Domain:
 
 def domain_of(ops: Sequence[Operation], shapes: Shapes) -> Domain | None:
     """The common domain of vector ops; None where there is none."""
-    spaces = [iteration_dims(op, shapes) for op in ops]
-    spaces = [space or (Expr.const(1),) for space in spaces]
-    outer = spaces[0][:-1]
-    if any(space[:-1] != outer for space in spaces):
+    spaces = [own_space(op, shapes) for op in ops]
+    full = [s for op, s in zip(ops, spaces, strict=True) if NARROW not in op.attributes]
+    outer = (full or spaces)[0][:-1]
+    if any(space[:-1] != outer for space in full):
         return None
     wide = {space[-1] for space in spaces if not is_one(space, -1)}
     if len(wide) > 1:
         return None
     columns = next(iter(wide), Expr.const(1))
-    narrow_results = bool(wide) and any(
-        is_one(shapes.dims(result) or (columns,), -1)
-        for op in ops
-        if not isinstance(op, AssembleOp)
-        for result in op.results
-    )
-    narrow_stores = bool(wide) and any(
-        is_one(shapes.dims(op.source), -1) for op in ops if isinstance(op, AssembleOp)
-    )
-    whole = narrow_results or narrow_stores or any(is_reduction(op) for op in ops)
+    whole = column_bound(ops) is None and bool(wide) and outlives_row(ops, shapes)
+    whole = whole or (any(map(is_row_fold, ops)) and column_bound(ops) is None)
     return Domain(
         outer[:-1], outer[-1] if outer else None, columns, whole or has_scan(ops)
     )
+
+
+def own_space(op: Operation, shapes: Shapes) -> Dims:
+    """The iteration space of `op`; a fold of partial row values has one column."""
+    space = iteration_dims(op, shapes) or (Expr.const(1),)
+    return (*space[:-1], Expr.const(1)) if FOLD in op.attributes else space
+
+
+def outlives_row(ops: Sequence[Operation], shapes: Shapes) -> bool:
+    """Whether an op makes, or stores, one element a row."""
+    return any(
+        is_one(shapes.dims(value) or (Expr.const(2),), -1)
+        for op in ops
+        for value in ([op.source] if isinstance(op, AssembleOp) else op.results)
+    )
+
+
+def is_row_fold(op: Operation) -> bool:
+    """Whether `op` folds the columns of its group."""
+    return is_reduction(op) and FOLD not in op.attributes
+
+
+def folds_columns(op: Operation, shapes: Shapes) -> bool:
+    """Whether `op` folds several columns of its group."""
+    return is_row_fold(op) and not is_one(own_space(op, shapes), -1)
+
+
+def column_bound(ops: Sequence[Operation]) -> int | None:
+    """The widest column tile of a group whose columns are cut; None if they are not."""
+    for op in ops:
+        bound = op.attributes.get(CUT)
+        if isinstance(bound, IntegerAttr):
+            return bound.value.data
+    return None
 
 
 def has_scan(ops: Sequence[Operation]) -> bool:

@@ -37,6 +37,7 @@ from pyptoc.dialects.pypto.shape import CloneOp, ExpandOp, FullOp, TransposeOp, 
 from pyptoc.dialects.subscripts import Mixed
 from pyptoc.dialects.tile_types import Space
 from pyptoc.passes.builder import Builder
+from pyptoc.passes.fuse_epilogue import NARROW
 from pyptoc.passes.kernel_body import Tile, bounds_of, buffer_type_of
 from pyptoc.passes.lower_cube import CubeBody
 from pyptoc.passes.lower_vector import Form, VectorBody, form_of
@@ -185,8 +186,11 @@ class MixedBody(VectorBody):
 
         Nothing orders stores of both kinds of cores: the vector cores do them all.
         """
-        if isinstance(op, CastOp | EpilogueOp):
-            return all(self._leaves(use.operation) for use in op.results[0].uses)
+        if isinstance(op, EpilogueOp) or (isinstance(op, CastOp) and is_drain(op)):
+            return all(self._stores(use.operation) for use in op.results[0].uses)
+        return self._stores(op)
+
+    def _stores(self, op: Operation) -> bool:
         return isinstance(op, StoreOp) and op.dest not in self._by_vector
 
     def _to_cube(self, value: SSAValue, build: Builder) -> None:
@@ -297,6 +301,13 @@ class CubePart(CubeBody):
         """Level 0 is for one product at a time; its slots are for steps along K."""
         staged = type_.space == Space.L1 or at.parent_op() in self.products
         return super().slotted(at, type_) if staged else self.allocate(at, type_)
+
+
+def is_drain(op: CastOp) -> bool:
+    """Whether the store of an accumulator can do a cast: to nearest, to fewer bits."""
+    mode = "none" if op.mode is None else op.mode.data
+    source, target = element_type(op.operands[0]), element_type(op.results[0])
+    return mode in ("none", "rint") and target in NARROW.get(source, ())
 
 
 class Use(Enum):

@@ -25,8 +25,9 @@ where value semantics needs them (`ownership.py`), and ops that nobody uses are 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import ClassVar
 
 from xdsl.dialects import func, scf
@@ -38,7 +39,9 @@ from pyptoc.dialects.pypto.scalars import AssertOp
 from pyptoc.dialects.pypto.shape import AssembleOp
 from pyptoc.passes.base import PyptocPass
 from pyptoc.passes.cleanup import erase_dead
-from pyptoc.passes.groups import Group, blocks_of, domain_of, has_scan
+from pyptoc.passes.form_tasks import outermost_parallel, perfect_nest
+from pyptoc.passes.fuse import Fusion
+from pyptoc.passes.groups import CUT, GROUP, UNIT, Group, blocks_of, domain_of, has_scan
 from pyptoc.passes.index_shapes import SCATTERS, Scatter
 from pyptoc.passes.mark_nests import is_whole, mark_groups, mark_nests
 from pyptoc.passes.matmul_shape import may_split
@@ -47,7 +50,7 @@ from pyptoc.passes.reinterpret import split_views
 from pyptoc.passes.scale_pairs import join_pairs
 from pyptoc.passes.shapes import Dims, Shapes
 from pyptoc.passes.structured import LEAVES, tensor_operands, unit_of
-from pyptoc.passes.windows import window_of
+from pyptoc.passes.windows import readers, window_of
 
 SCAN_COLUMNS = 1024
 """Rows up to this length are scanned together with what is made of them."""
@@ -62,6 +65,13 @@ class PartitionPass(PyptocPass):
     nests: bool = True
     """Whether the body of a loop of independent trips may be one task."""
 
+    fuse: bool = True
+    """Let vector ops read a product where it is on chip, and share tasks with it."""
+    cut: bool = True
+    """Fold few long rows in column tiles, on all cores, then together."""
+    force: bool = False
+    """Fuse and cut wherever it is possible, also where it seems to be slower."""
+
     def run(self, ctx: PyptocContext, module: ModuleOp) -> None:
         for function in module.walk():
             if not isinstance(function, func.FuncOp):
@@ -70,18 +80,57 @@ class PartitionPass(PyptocPass):
             split_views(function)
             join_pairs(function)
             Ownership(ctx, function).run()
-            shapes, number = Shapes(), 0
             if self.nests:
                 mark_nests(ctx, function)
-            for block in blocks_of(function):
-                if is_whole(block):
-                    continue
-                grouping = Grouping(block, shapes)
-                for group in grouping.run():
-                    group.number, number = number, number + 1
-                    group.mark()
+            shapes = Shapes()
+            fusion = Fusion(ctx, function, shapes, self.fuse, self.cut, self.force)
+            form_block = partial(form, shapes, fusion.parts, self.fuse)
             if self.nests:
+                bodies = [
+                    perfect_nest(loop)[-1].body.block
+                    for loop in outermost_parallel(function)
+                ]
+                mark(bodies, fusion, form_block, trial=True)
                 mark_groups(ctx, function)
+                unmark(bodies)
+            fusion.rewrite(form_block)
+            mark(blocks_of(function), fusion, form_block)
+
+
+def mark(
+    blocks: Sequence[Block],
+    fusion: Fusion,
+    form_block: Callable[[Block], Grouping],
+    *,
+    trial: bool = False,
+) -> None:
+    """Write its groups onto the ops of each block."""
+    number = 0
+    for block in blocks:
+        if is_whole(block):
+            continue
+        grouping = form_block(block)
+        fusion.mix(grouping, trial=trial)
+        for group in grouping.finish():
+            group.number, number = number, number + 1
+            group.mark()
+
+
+def unmark(blocks: Sequence[Block]) -> None:
+    """Remove what a trial has written."""
+    for block in blocks:
+        for op in block.ops:
+            for key in (GROUP, UNIT, CUT):
+                op.attributes.pop(key, None)
+
+
+def form(
+    shapes: Shapes, parts: Mapping[Operation, int], siblings: bool, block: Block
+) -> Grouping:
+    """The groups of a block, as far as it stays as it is."""
+    grouping = Grouping(block, shapes, parts, siblings)
+    grouping.form()
+    return grouping
 
 
 @dataclass
@@ -90,6 +139,10 @@ class Grouping:
 
     block: Block
     shapes: Shapes
+    parts: Mapping[Operation, int]
+    """Ops of different numbers are in different groups."""
+    siblings: bool = False
+    """Whether those that read one product are one group, if they can be."""
     group_of: dict[Operation, Group] = field(default_factory=dict[Operation, Group])
 
     def __post_init__(self) -> None:
@@ -97,43 +150,80 @@ class Grouping:
         self.producers = {op: self._producers(op) for op in self.ops}
         self._order_after_readers()
 
-    def run(self) -> list[Group]:
-        """The groups, in block order; the block is reordered to keep each together."""
+    def form(self) -> None:
+        """Give each op that computes a group; the block stays as it is."""
         for op in self.ops:
             unit = unit_of(op)
             if unit in ("cube", "index"):
-                self._assign(Group(0, unit, [op]))
+                self.assign(Group(0, unit, [op]))
             elif unit == "vector" and not is_free_leaf(op):
                 self._place(op)
+        if self.siblings:
+            for op in self.ops:
+                if unit_of(op) == "cube":
+                    self._join_readers(op.results[0])
+
+    def _join_readers(self, value: SSAValue) -> None:
+        """Make one group of those that read a product, as far as they fit."""
+        found = {id(g): g for op in readers(value) if (g := self._group(op))}
+        one, *others = [*found.values()] or [None]
+        for other in others:
+            if one is None or {one.unit, other.unit} != {"vector"}:
+                return
+            merged = self._merge([], [one, other])
+            if merged is not None:
+                self.assign(merged)
+                one = merged
+
+    def finish(self) -> list[Group]:
+        """The groups, in block order; the block is reordered to keep each together."""
         self._make_adjacent()
+        return self.groups()
+
+    def groups(self) -> list[Group]:
+        """In block order."""
         return list(
             {id(g): g for op in self.block.ops if (g := self._group(op))}.values()
         )
 
+    def is_apart(
+        self, ops: Sequence[Operation], views: Sequence[Operation] = ()
+    ) -> bool:
+        """Whether nothing stands between `ops`, or is overwritten by one of them."""
+        members = {*ops, *views}
+        if any(self._reads_stored(member, members) for member in ops):
+            return False
+        if any(self._is_overwritten(member, ops) for member in ops):
+            return False
+        return self._is_convex(members)
+
     def _group(self, op: Operation) -> Group | None:
         return self.group_of.get(op)
 
-    def _assign(self, group: Group) -> None:
-        for op in group.ops:
+    def assign(self, group: Group) -> None:
+        """The ops of `group` are in no other one."""
+        for op in (*group.ops, *group.views):
             self.group_of[op] = group
 
     def _place(self, op: Operation) -> None:
         neighbours = self._neighbours(op)
         for chosen in (neighbours, *([one] for one in reversed(neighbours))):
-            merged = self._merge(op, chosen)
+            merged = self._merge([op], chosen)
             if chosen and merged is not None:
-                self._assign(merged)
+                self.assign(merged)
                 return
-        self._assign(Group(0, "vector", [op]))
+        self.assign(Group(0, "vector", [op]))
 
     def _neighbours(self, op: Operation) -> list[Group]:
         """The groups that `op` could join: those of the producers it reads."""
         if isinstance(op, AssembleOp):
             source = op.source
-            if not isinstance(source, OpResult) or not source.has_one_use():
+            if not isinstance(source, OpResult):
                 return []
             group = self._group(source.op)
             if group is None or isinstance(source.op, SCATTERS):
+                return []
+            if group.unit != "vector" and not source.has_one_use():
                 return []
             if may_split(group.ops[0], self.shapes):
                 return []
@@ -142,19 +232,19 @@ class Grouping:
         unique = {id(group): group for group in found if group is not None}
         return [group for group in unique.values() if group.unit == "vector"]
 
-    def _merge(self, op: Operation, groups: Sequence[Group]) -> Group | None:
-        members = {member for group in groups for member in group.ops} | {op}
+    def _merge(
+        self, more: Sequence[Operation], groups: Sequence[Group]
+    ) -> Group | None:
+        members = {member for group in groups for member in group.ops} | {*more}
         ops = [member for member in self.ops if member in members]
         unit = groups[0].unit if groups else "vector"
-        if any(self._reads_stored(member, members) for member in ops):
-            return None
-        if any(self._is_overwritten(member, ops) for member in ops):
+        if len({self.parts.get(member) for member in ops}) > 1:
             return None
         if unit == "vector" and not self._fits_together(ops):
             return None
         if unit == "cube" and len(ops) > 2:
             return None
-        return Group(0, unit, ops) if self._is_convex(members) else None
+        return Group(0, unit, ops) if self.is_apart(ops) else None
 
     def _fits_together(self, ops: Sequence[Operation]) -> bool:
         """Whether vector ops have one domain; a scan keeps its rows whole in UB."""
@@ -249,7 +339,10 @@ class Grouping:
             while stack:
                 top = stack[-1]
                 group = self._group(top)
-                unit = group.ops if group is not None else [top]
+                unit = [top]
+                if group is not None:
+                    inside = {*group.ops, *group.views}
+                    unit = [op for op in self.ops if op in inside]
                 if top in done:
                     stack.pop()
                     continue

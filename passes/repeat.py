@@ -10,6 +10,7 @@ is, or what came before it:
     %e = pypto.expand %x[-1, 64]             ->   as wide as the tile
     %c = pypto.cumsum %x axis -1             ->   + the sum of the tiles before
     %r = pypto.assemble %t into %d[%i, 0]    ->   a store at [%i + first row, ..]
+    %m = pypto.amax %p {npu.fold}            ->   of the row's columns, all of them
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.pypto.composite import MaskCausalOp
 from pyptoc.dialects.pypto.elementwise import AddOp
-from pyptoc.dialects.pypto.reduce import CumsumOp, SumOp
+from pyptoc.dialects.pypto.reduce import CumsumOp, ReductionOp, SumOp
 from pyptoc.dialects.pypto.shape import ArangeOp, AssembleOp, ExpandOp, FullOp
-from pyptoc.passes.groups import GROUP, UNIT
+from pyptoc.passes.groups import MARKS, PARTIAL
 from pyptoc.passes.structured import is_one
-from pyptoc.passes.task_builder import ZERO, offsets_at
+from pyptoc.passes.task_builder import ZERO, Extent, offsets_at
 from pyptoc.passes.tile_settings import TILE
 
 if TYPE_CHECKING:
@@ -121,11 +122,27 @@ def scan(scope: Scope, op: CumsumOp) -> None:
     scope.sums[op] = build.value(AddOp.make(before, whole))
 
 
+def fold_parts(scope: Scope, op: ReductionOp) -> None:
+    """A row value from those of the column tiles, read where it is first needed."""
+    count = scope.task.shapes.dims(op.source)[-1]
+    places = [*scope.extents(op.source)[:-1], Extent(ZERO, count, count.value)]
+    tile = scope.body.tile(op.source, places)
+    if count.value > 1:
+        type_ = scope.tile_type(op.result)
+        fold = type(op).create(
+            operands=[tile], result_types=[type_], properties=last_axis(op)
+        )
+        tile = scope.body.build.value(fold, op.result.name_hint)
+    scope.define(op.result, tile)
+
+
 def store(scope: Scope, op: AssembleOp) -> None:
     """Into the destination of the task, at the offsets of the op and of the tile."""
     index = list(scope.task.outputs).index(op.result)
     base = tuple(scope.task.shapes.mixed(offset) for offset in op.mixed_offsets)
     offsets = offsets_at(scope.extents(op.source), base)
+    if PARTIAL in op.attributes:
+        offsets[-1] = scope.task.column_tile
     tile, dest = scope.tile_of(op.source), scope.task.frame.outs[index]
     scope.body.assemble(tile, dest, offsets)
 
@@ -149,7 +166,7 @@ def _scalar(scope: Scope, expr: Expr) -> SSAValue:
 
 def without_marks(op: Operation) -> dict[str, Attribute]:
     """The attributes of `op` that still say something inside a task."""
-    gone = (GROUP, UNIT, TILE, "tile")
+    gone = (*MARKS, TILE, "tile")
     return {key: value for key, value in op.attributes.items() if key not in gone}
 
 

@@ -60,9 +60,7 @@ def _joined(chosen: Iterable[Selector], grid: Sequence[Expr]) -> list[Selector]:
             kept.append(box)
     if len(kept) < len(boxes) and len(kept) > 1:
         return _joined([Selector.box(*box) for box in kept], grid)
-    return [
-        ALL if all(r is None for r in box) else Selector.box(*box) for box in kept
-    ]
+    return [ALL if all(r is None for r in box) else Selector.box(*box) for box in kept]
 
 
 def _union(

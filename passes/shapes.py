@@ -299,9 +299,7 @@ def _reinterpreted(shapes: Shapes, op: ReinterpretOp | MemoryReinterpretOp) -> D
     return (*lead, in_elements(last, op.source, target))
 
 
-def _sized(
-    shapes: Shapes, op: EmptyOp | FullOp | ArangeOp | AllocOp | PlaceOp
-) -> Dims:
+def _sized(shapes: Shapes, op: EmptyOp | FullOp | ArangeOp | AllocOp | PlaceOp) -> Dims:
     return tuple(shapes.mixed(size) for size in op.mixed_sizes)
 
 

@@ -7,9 +7,9 @@ Each group of ops becomes one `npu.tasks`: a parallel loop over tiles.
     %y = npu.tasks (%i, %j) in (..) outs(%o = %y0) on cube { loop over K; assemble }
     %e = npu.tasks (%i) in (..) outs(%o = %e0) on vector { view; exp; assemble }
 
-`tile_cube.py`, `tile_vector.py` and `tile_index.py` draw the bodies. The pass decides
-nothing: groups come from partition, tiles from infer-tiles. Views end here, tasks read
-through them.
+`tile_cube.py`, `tile_vector.py`, `tile_mixed.py` and `tile_index.py` draw the bodies.
+The pass decides nothing: groups come from partition, tiles from infer-tiles. Views end
+here, tasks read through them.
 """
 
 from __future__ import annotations
@@ -28,17 +28,21 @@ from pyptoc.passes.builder import Builder
 from pyptoc.passes.cleanup import erase_dead
 from pyptoc.passes.groups import Group, blocks_of, groups_in
 from pyptoc.passes.nests import Nest, is_marked
+from pyptoc.passes.partials import widen
 from pyptoc.passes.shapes import Shapes
 from pyptoc.passes.task_builder import Roots
 from pyptoc.passes.tile_cube import CubeTiler
 from pyptoc.passes.tile_index import IndexTiler
+from pyptoc.passes.tile_mixed import MixedTiler
 from pyptoc.passes.tile_nest import NestTiler
 from pyptoc.passes.tile_settings import TILE, WHOLE
 from pyptoc.passes.tile_vector import VectorTiler
+from pyptoc.passes.windows import erase_views
 from pyptoc.runtime.machine import Machine
 
 TILERS: dict[str, type[CubeTiler | VectorTiler | IndexTiler]] = {
     "cube": CubeTiler,
+    "mixed": MixedTiler,
     "vector": VectorTiler,
     "index": IndexTiler,
 }
@@ -56,6 +60,7 @@ class TilePass(PyptocPass):
     def run(self, ctx: PyptocContext, module: ModuleOp) -> None:
         for function in list(module.walk()):
             if isinstance(function, func.FuncOp):
+                widen(function)
                 roots = Roots(function)
                 blocks = blocks_of(function)
                 for block in [b for b in blocks if not is_in_nest(b)]:
@@ -74,6 +79,7 @@ def tile_block(block: Block, roots: Roots, machine: Machine) -> None:
         build = Builder.after(group.ops[-1])
         tile_group(group, shapes, roots, build, Nest())
         for op in reversed(group.ops):
+            erase_views(op)
             op.detach()
             op.erase()
 

@@ -24,13 +24,14 @@ tiles of the other side. Scales [.., K/64, 2] are read as [.., 2 * K/64]: two sc
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from xdsl.dialects.builtin import (
+    StringAttr,
     TensorType,
 )
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.npu_attrs import Unit
@@ -38,6 +39,7 @@ from pyptoc.dialects.pypto.attrs import CubeTileAttr
 from pyptoc.dialects.pypto.elementwise import CastOp
 from pyptoc.dialects.pypto.matmul import EpilogueOp, MatmulOp, MmaOp, ScaledMmOp
 from pyptoc.dialects.pypto.shape import AssembleOp, ExpandOp, FullOp, ReshapeOp, ViewOp
+from pyptoc.dialects.pypto.unary import ReluOp
 from pyptoc.dialects.subscripts import DYNAMIC
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.cube_tiles import MX_BLOCK, CubeTile
@@ -63,6 +65,122 @@ from pyptoc.passes.typed import constant, element_type
 from pyptoc.passes.windows import Window, window_of
 
 TRANSPOSES = ("a_trans", "b_trans", "scales_a_trans", "scales_b_trans")
+
+
+@dataclass
+class Accumulation:
+    """Emits the loops over K that make one output tile of a matmul."""
+
+    op: MatmulOp | ScaledMmOp
+    tile: CubeTile
+    shapes: Shapes
+    build: Builder
+    """Before the tasks: where scales are flattened."""
+    roots: Roots
+    on_chip: bool = False
+    """Whether vector ops read the result, and not a store."""
+
+    def __post_init__(self) -> None:
+        self.flat = list(map(self._flatten, self._scales()))
+        self.open()
+
+    def open(self) -> None:
+        """Look through views again, once the loops around are bound to the grid."""
+        windows = list(map(self._flat_window, self._scales(), self.flat))
+        self.staging = Staging(self.op, self.shapes, windows)
+
+    @property
+    def depth(self) -> Extent:
+        """All of K."""
+        k = matmul_shape(self.op, self.shapes).k
+        return Extent(ZERO, k, k_bound(k))
+
+    def _scales(self) -> list[SSAValue]:
+        if not isinstance(self.op, ScaledMmOp):
+            return []
+        return [self.op.scale_lhs, self.op.scale_rhs]
+
+    def _flatten(self, scale: SSAValue) -> SSAValue:
+        """The tensor behind `scale` with its last two dimensions made one."""
+        base = window_of(scale, self.shapes).base
+        dims = self.shapes.dims(base)
+        flat = [*dims[:-2], dims[-2] * dims[-1]]
+        sizes = [self.build.index_or_int(self.roots.concrete(dim)) for dim in flat]
+        shape = [size if isinstance(size, int) else DYNAMIC for size in sizes]
+        type_ = TensorType(element_type(base), shape)
+        reshape = ReshapeOp.make(base, sizes, result_type=type_)
+        return self.build.value(reshape, base.name_hint)
+
+    def _flat_window(self, scale: SSAValue, flat: SSAValue) -> Window:
+        """The window of `scale` in the flattened tensor."""
+        window = window_of(scale, self.shapes)
+        pair = self.shapes.dims(window.base)[-1]
+        offset = window.offsets[-2] * pair + window.offsets[-1]
+        return Window(flat, (*window.offsets[:-2], offset), window.dims[:-1])
+
+    def run(
+        self, body: BodyBuilder, places: list[Extent], held: Held | None = None
+    ) -> SSAValue:
+        """The loops over K for one output tile, at `places` along the axes."""
+        accumulator = contraction_of(self.op, self.shapes).accumulator
+        m, n = places[-3:-1]
+        type_ = bounded_type([m, n], accumulator)
+        sizes = [body.index(m.size), body.index(n.size)]
+        bias = self.op.bias if isinstance(self.op, MatmulOp) else None
+        if bias is None:
+            start = FullOp.make(constant(0, accumulator), sizes, result_type=type_)
+        else:
+            start = ExpandOp.make(body.tile(bias, [n]), sizes, result_type=type_)
+        initial = body.build.value(start)
+        result = self._k_loops(body, places, held or {}, initial)
+        return self._finish(body, result, n)
+
+    def _finish(self, body: BodyBuilder, result: SSAValue, n: Extent) -> SSAValue:
+        """What is left to do for the result, on the way to memory or to UB."""
+        wanted = element_type(self.op.results[0])
+        if isinstance(self.op, MatmulOp) and self.on_chip and self.op.relu is not None:
+            result = body.build.value(ReluOp.make(result))
+        elif isinstance(self.op, MatmulOp) and has_epilogue(self.op):
+            scale = [] if self.op.scale is None else [body.tile(self.op.scale, [n])]
+            relu = self.op.relu is not None
+            last = EpilogueOp.make(result, *scale, target=wanted, relu=relu)
+            return body.build.value(last)
+        if wanted != element_type(result):
+            result = body.build.value(CastOp.make(result, wanted))
+        return result
+
+    def _k_loops(
+        self,
+        body: BodyBuilder,
+        places: list[Extent],
+        held: Held,
+        acc: SSAValue,
+    ) -> SSAValue:
+        """A loop for each cadence in which operands come to L1, long steps outside."""
+        steps = {s: (self.tile.ka1, self.tile.kb1)[s] for s in (0, 1) if s not in held}
+        if not steps:
+            operands = self.staging.slices(body, held, places)
+            return body.build.value(self._mma(acc, operands))
+        step, k = max(steps.values()), places[-1]
+        loop, inner = body.loop(ZERO, k.size, step, [acc], name="k")
+        within = cut(Expr.sym(loop.body.block.args[0]), step, k.size)
+        now = [*places[:-1], Extent(k.lo + within.lo, within.size, within.bound)]
+        loaded = dict(held)
+        for side, length in steps.items():
+            if length == step:
+                loaded |= self.staging.load(inner, side, now)
+        carried = loop.body.block.args[1]
+        result = self._k_loops(inner, now, loaded, carried)
+        inner.build.yield_(result)
+        return loop.results[0]
+
+    def _mma(self, carried: SSAValue, operands: list[SSAValue]) -> MmaOp:
+        flags: dict[str, Any] = {
+            name: self.op.properties[name]
+            for name in TRANSPOSES
+            if name in self.op.properties
+        }
+        return MmaOp.make(carried, *operands, result_type=carried.type, **flags)
 
 
 @dataclass
@@ -98,21 +216,32 @@ class CubeTiler:
             outside(self.shape.n).ceildiv(self.tile.n1),
         ]
         destination = self._destination(stored)
-        flat = list(map(self._flatten, self._scales()))
+        product = Accumulation(self.op, self.tile, self.shapes, self.build, self.roots)
         frame = open_tasks(
             self.build, self.shapes, self.roots, grid, [destination], Unit.CUBE
         )
         frame.op.attributes[TILE] = self.attribute
+        frame.op.attributes |= self._schedule(len(grid))
         self.nest.bind(self.shapes, frame.grid)
         self.shape = matmul_shape(self.op, self.shapes)
-        scales = list(map(self._flat_window, self._scales(), flat))
-        self._body(frame, scales, self._base(stored))
+        product.open()
+        self._body(frame, product, self._base(stored))
         if self.nest.loops:
             assert isinstance(stored, AssembleOp)
             result = self.nest.result(stored.dest)
         frame.op.results[0].name_hint = result.name_hint
         result.replace_all_uses_with(frame.op.results[0])
         return frame
+
+    def _schedule(self, rank: int) -> dict[str, Attribute]:
+        """How the launch goes through the tiles, which are the last two axes so far."""
+        found: dict[str, Attribute] = {}
+        walk, assign = self.attribute.walk, self.attribute.assign
+        if walk is not None:
+            found |= replace(walk, axes=(rank - 2, rank - 1)).attributes()
+        if assign is not None:
+            found["assign"] = StringAttr(assign)
+        return found
 
     def _base(self, stored: Operation) -> Dims:
         """The offsets of the result in its destination."""
@@ -127,32 +256,9 @@ class CubeTiler:
         result = self.op.results[0]
         return empty_like(result, self.build, self.shapes, self.roots)
 
-    def _scales(self) -> list[SSAValue]:
-        if not isinstance(self.op, ScaledMmOp):
-            return []
-        return [self.op.scale_lhs, self.op.scale_rhs]
-
-    def _flatten(self, scale: SSAValue) -> SSAValue:
-        """The tensor behind `scale` with its last two dimensions made one."""
-        base = window_of(scale, self.shapes).base
-        dims = self.shapes.dims(base)
-        flat = [*dims[:-2], dims[-2] * dims[-1]]
-        sizes = [self.build.index_or_int(self.roots.concrete(dim)) for dim in flat]
-        shape = [size if isinstance(size, int) else DYNAMIC for size in sizes]
-        type_ = TensorType(element_type(base), shape)
-        reshape = ReshapeOp.make(base, sizes, result_type=type_)
-        return self.build.value(reshape, base.name_hint)
-
-    def _flat_window(self, scale: SSAValue, flat: SSAValue) -> Window:
-        """The window of `scale` in the flattened tensor."""
-        window = window_of(scale, self.shapes)
-        pair = self.shapes.dims(window.base)[-1]
-        offset = window.offsets[-2] * pair + window.offsets[-1]
-        return Window(flat, (*window.offsets[:-2], offset), window.dims[:-1])
-
     # -- the body of a task
 
-    def _body(self, frame: TasksFrame, scales: list[Window], base: Dims) -> None:
+    def _body(self, frame: TasksFrame, product: Accumulation, base: Dims) -> None:
         tile, shape = self.tile, self.shape
         row, column = frame.grid[-2:]
         clamp = bool(self.nest.loops)
@@ -163,9 +269,8 @@ class CubeTiler:
             *batch,
             cut(row * tile.m1, tile.m1, shape.m, clamp=clamp),
             cut(column * tile.n1, tile.n1, shape.n, clamp=clamp),
-            Extent(ZERO, shape.k, k_bound(shape.k)),
+            product.depth,
         ]
-        staging = Staging(self.op, self.shapes, scales)
         body = frame.body
         loops: list[BodyBuilder] = []
         held: Held = {}
@@ -176,8 +281,8 @@ class CubeTiler:
             if (tile.m1, tile.n1)[side] > step:
                 body, places[axis] = self._inner(body, places[axis], step, loops)
             if side == first and self._resident(side):
-                held |= staging.load(body, side, places)
-        result = self._accumulate(body, places, staging, held)
+                held |= product.staging.load(body, side, places)
+        result = product.run(body, places, held)
         offsets = offsets_at(places[:-1], base)
         body.assemble(result, frame.outs[0], offsets)
         for nested in loops:
@@ -204,65 +309,6 @@ class CubeTiler:
         loops.append(inner)
         within = cut(Expr.sym(loop.body.block.args[0]), step, outer.size)
         return inner, Extent(outer.lo + within.lo, within.size, within.bound)
-
-    def _accumulate(
-        self, body: BodyBuilder, places: list[Extent], staging: Staging, held: Held
-    ) -> SSAValue:
-        """The loops over K for one output tile, at `places` along the axes."""
-        accumulator = contraction_of(self.op, self.shapes).accumulator
-        m, n = places[-3:-1]
-        type_ = bounded_type([m, n], accumulator)
-        sizes = [body.index(m.size), body.index(n.size)]
-        bias = self.op.bias if isinstance(self.op, MatmulOp) else None
-        if bias is None:
-            start = FullOp.make(constant(0, accumulator), sizes, result_type=type_)
-        else:
-            start = ExpandOp.make(body.tile(bias, [n]), sizes, result_type=type_)
-        initial = body.build.value(start)
-        result = self._k_loops(body, places, staging, held, initial)
-        wanted = element_type(self.op.results[0])
-        if isinstance(self.op, MatmulOp) and has_epilogue(self.op):
-            scale = [] if self.op.scale is None else [body.tile(self.op.scale, [n])]
-            relu = self.op.relu is not None
-            last = EpilogueOp.make(result, *scale, target=wanted, relu=relu)
-            return body.build.value(last)
-        if wanted != accumulator:
-            result = body.build.value(CastOp.make(result, wanted))
-        return result
-
-    def _k_loops(
-        self,
-        body: BodyBuilder,
-        places: list[Extent],
-        staging: Staging,
-        held: Held,
-        acc: SSAValue,
-    ) -> SSAValue:
-        """A loop for each cadence in which operands come to L1, long steps outside."""
-        steps = {s: (self.tile.ka1, self.tile.kb1)[s] for s in (0, 1) if s not in held}
-        if not steps:
-            operands = staging.slices(body, held, places)
-            return body.build.value(self._mma(acc, operands))
-        step, k = max(steps.values()), places[-1]
-        loop, inner = body.loop(ZERO, k.size, step, [acc], name="k")
-        within = cut(Expr.sym(loop.body.block.args[0]), step, k.size)
-        now = [*places[:-1], Extent(k.lo + within.lo, within.size, within.bound)]
-        loaded = dict(held)
-        for side, length in steps.items():
-            if length == step:
-                loaded |= staging.load(inner, side, now)
-        carried = loop.body.block.args[1]
-        result = self._k_loops(inner, now, staging, loaded, carried)
-        inner.build.yield_(result)
-        return loop.results[0]
-
-    def _mma(self, carried: SSAValue, operands: list[SSAValue]) -> MmaOp:
-        flags: dict[str, Any] = {
-            name: self.op.properties[name]
-            for name in TRANSPOSES
-            if name in self.op.properties
-        }
-        return MmaOp.make(carried, *operands, result_type=carried.type, **flags)
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import (
@@ -46,7 +46,7 @@ from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.npu_attrs import Unit
 from pyptoc.dialects.pypto.attrs import VecTileAttr
 from pyptoc.dialects.pypto.elementwise import BINARY_OPS, CastOp
-from pyptoc.dialects.pypto.reduce import CumsumOp
+from pyptoc.dialects.pypto.reduce import CumsumOp, ReductionOp
 from pyptoc.dialects.pypto.shape import (
     ArangeOp,
     AssembleOp,
@@ -54,16 +54,15 @@ from pyptoc.dialects.pypto.shape import (
 )
 from pyptoc.dialects.pypto.structure import SUM
 from pyptoc.passes.builder import Builder
-from pyptoc.passes.groups import Domain, Group, domain_of
+from pyptoc.passes.groups import FOLD, Domain, Group, domain_of, is_row_fold
 from pyptoc.passes.nests import Nest
-from pyptoc.passes.repeat import REPEATS, last_axis, numbers, repeat
+from pyptoc.passes.repeat import REPEATS, fold_parts, last_axis, numbers, repeat
 from pyptoc.passes.shapes import Shapes
 from pyptoc.passes.structured import (
     LEAVES,
     fold_of,
     identity,
     is_one,
-    is_reduction,
     tensor_operands,
 )
 from pyptoc.passes.task_builder import (
@@ -95,6 +94,7 @@ class VectorTiler:
     build: Builder
     nest: Nest = field(default_factory=Nest)
     domain: Domain = field(init=False)
+    unit: ClassVar[Unit] = Unit.VECTOR
 
     def __post_init__(self) -> None:
         self.nest.bind_single_trips(self.shapes)
@@ -119,7 +119,7 @@ class VectorTiler:
             self.roots,
             self._grid(),
             [self._initial(output) for output in outputs],
-            Unit.VECTOR,
+            self.unit,
         )
         self.nest.bind(self.shapes, frame.grid)
         self._find_domain()
@@ -163,6 +163,9 @@ class VectorTiler:
             return self.nest.initial(output.op.dest)
         return empty_like(output, self.build, self.shapes, self.roots)
 
+    def prepare(self, scope: Scope) -> None:
+        """Make the tiles that the ops of a straight body find ready."""
+
 
 @dataclass
 class TaskBody:
@@ -187,6 +190,11 @@ class TaskBody:
             start = grid[lead] * self.tiler.rows
             self.rows = cut(start, self.tiler.rows, self.domain.rows, clamp=self.clamp)
 
+    @property
+    def column_tile(self) -> Expr:
+        """Which of the column tiles this is, where they are divided over the grid."""
+        return self.frame.grid[-1]
+
     def run(self) -> None:
         """Straight through, or in phases where a row needs several column tiles."""
         total = self.domain.columns
@@ -200,13 +208,14 @@ class TaskBody:
 
     def _straight(self, columns: Extent) -> None:
         scope = Scope(self, self.frame.body, columns, self.row_tiles)
+        self.tiler.prepare(scope)
         for op in self.ops:
             scope.emit(op)
 
     def _phases(self) -> None:
         top = Scope(self, self.frame.body, ONE, self.row_tiles)
         for op in self.ops:
-            if is_reduction(op) and not self.is_row(op.operands[0]):
+            if is_row_fold(op) and not self.is_row(op.operands[0]):
                 top.define(op.results[0], self._reduce(op, top))
             elif self.is_row(self.main_value(op)):
                 top.emit(op)
@@ -388,7 +397,11 @@ class Scope:
 
     def emit(self, op: Operation) -> None:
         """Repeat `op` on tiles; store what leaves the group."""
-        REPEATS.get(type(op), repeat)(self, op)
+        if FOLD in op.attributes:
+            assert isinstance(op, ReductionOp)
+            fold_parts(self, op)
+        else:
+            REPEATS.get(type(op), repeat)(self, op)
 
     def nothing(self, op: CumsumOp) -> SSAValue:
         """The sum before the first column tile of a row."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.pypto.shape import TransposeOp, ViewOp
@@ -61,3 +61,36 @@ def _viewed(view: ViewOp, shapes: Shapes) -> Window:
     dropped = set(view.dropped_dims)
     dims = tuple(dim for axis, dim in enumerate(inner.dims) if axis not in dropped)
     return Window(inner.base, tuple(offsets), dims)
+
+
+def erase_views(op: Operation) -> None:
+    """Erase the views of `op` that nobody reads any more."""
+    for result in op.results:
+        for use in list(result.uses):
+            view = use.operation
+            if not isinstance(view, ViewOp | TransposeOp):
+                continue
+            erase_views(view)
+            if not view.results[0].uses:
+                view.detach()
+                view.erase()
+
+
+def views_of(value: SSAValue) -> list[Operation]:
+    """The views of `value`, and those of them."""
+    found: list[Operation] = []
+    for use in value.uses:
+        if isinstance(use.operation, ViewOp | TransposeOp):
+            found += [use.operation, *views_of(use.operation.results[0])]
+    return found
+
+
+def readers(value: SSAValue) -> list[Operation]:
+    """The ops that use `value`, looking through views."""
+    found: list[Operation] = []
+    for use in value.uses:
+        if isinstance(use.operation, ViewOp | TransposeOp):
+            found += readers(use.operation.results[0])
+        else:
+            found.append(use.operation)
+    return found

@@ -23,7 +23,7 @@ from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.npu_attrs import Unit
 from pyptoc.dialects.pypto.matmul import MatmulOp
 from pyptoc.dialects.pypto.shape import AssembleOp, TransposeOp, ViewOp
-from pyptoc.dialects.tile_types import BufType, bytes_of, element_bits
+from pyptoc.dialects.tile_types import BufType, bytes_of
 from pyptoc.passes.cube_tiles import CubeTile
 from pyptoc.passes.lower_mixed import IN_PLACE, keeps_place
 from pyptoc.passes.structured import is_reduction, is_scan, tensor_operands, unit_of
@@ -184,7 +184,7 @@ class WorkingSet:
         """Where `op` can work in place: on an operand that ends here."""
         if not isinstance(op, IN_PLACE):
             return None
-        wanted = element_bits(element_type(result))
+        wanted = element_type(result)
         for operand in tensor_operands(op):
             place = self._buffers.get(operand)
             if (
@@ -192,7 +192,7 @@ class WorkingSet:
                 and keeps_place(operand, result)
                 and self._last(operand) <= self._at[op]
                 and self.body.sizes[operand] == self.body.sizes[result]
-                and element_bits(element_type(operand)) == wanted
+                and element_type(operand) == wanted
             ):
                 return place
         return None

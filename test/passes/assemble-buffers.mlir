@@ -1,4 +1,4 @@
-// RUN: pyptoc %s --pipeline=desugar,decompose,partition,infer-tiles,form-tasks,tile,split-k,assemble-buffers | filecheck %s
+// RUN: pyptoc %s --pipeline=desugar,decompose,partition{fuse=false},infer-tiles,form-tasks,tile,split-k,assemble-buffers | filecheck %s
 
 // Arguments and results are memrefs; views load, assembles store. The consumer's task
 // of 64 rows waits for the two tasks of 32 rows that wrote them, in both columns.

@@ -1,5 +1,5 @@
-// RUN: pyptoc %s --pipeline=desugar,partition{nests=false},infer-tiles,form-tasks | filecheck %s
-// RUN: pyptoc %s --pipeline=desugar,partition{nests=false},infer-tiles,form-tasks,tile | filecheck %s --check-prefix=TILE
+// RUN: pyptoc %s --pipeline='desugar,partition{fuse=false nests=false},infer-tiles,form-tasks' | filecheck %s
+// RUN: pyptoc %s --pipeline='desugar,partition{fuse=false nests=false},infer-tiles,form-tasks,tile' | filecheck %s --check-prefix=TILE
 
 // Independent loops around one group: both become grid axes, the tail is cut inside.
 func.func @grid(%x: tensor<4x?x32xf32> {pypto.dims = ["S"]}) -> tensor<4x?x32xf32> {

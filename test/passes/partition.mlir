@@ -1,4 +1,4 @@
-// RUN: pyptoc %s --pipeline=partition | filecheck %s
+// RUN: pyptoc %s --pipeline=partition{fuse=false} | filecheck %s
 
 // A matmul is a cube group; the vector ops behind it are one group, since all of them
 // have the domain [M, 200] and nothing stands between them.

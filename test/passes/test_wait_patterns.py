@@ -86,8 +86,16 @@ PAIRS = {
     "tiles that do not divide": Pair(by_rows(48), by_rows(32)),
     "tiles that do not divide, back": Pair(by_rows(32), by_rows(48)),
     "two dimensions": Pair(
-        Side(("(%m + 15) floordiv 16", "(%n + 7) floordiv 8"), rows(16), ("8 * %j", "min(8, %n - 8 * %j)")),
-        Side(("(%n + 15) floordiv 16", "(%m + 31) floordiv 32"), rows(32, "%j"), ("16 * %i", "min(16, %n - 16 * %i)")),
+        Side(
+            ("(%m + 15) floordiv 16", "(%n + 7) floordiv 8"),
+            rows(16),
+            ("8 * %j", "min(8, %n - 8 * %j)"),
+        ),
+        Side(
+            ("(%n + 15) floordiv 16", "(%m + 31) floordiv 32"),
+            rows(32, "%j"),
+            ("16 * %i", "min(16, %n - 16 * %i)"),
+        ),
     ),
     "a stride smaller than the tile": Pair(
         Side(("(%m + 7) floordiv 8",), rows(8, size=20)), by_rows(12)
@@ -100,12 +108,18 @@ PAIRS = {
         Side(("(%m + 15) floordiv 16",), rows(16, size=4)), by_rows(8)
     ),
     "halves of an index": Pair(
-        Side(("2 * ((%m + 15) floordiv 16)",), ("16 * (%i floordiv 2)", "min(16, %m - 16 * (%i floordiv 2))")),
+        Side(
+            ("2 * ((%m + 15) floordiv 16)",),
+            ("16 * (%i floordiv 2)", "min(16, %m - 16 * (%i floordiv 2))"),
+        ),
         by_rows(32),
     ),
     "halves of the reading index": Pair(
         by_rows(32),
-        Side(("2 * ((%m + 15) floordiv 16)",), ("16 * (%i floordiv 2)", "min(16, %m - 16 * (%i floordiv 2))")),
+        Side(
+            ("2 * ((%m + 15) floordiv 16)",),
+            ("16 * (%i floordiv 2)", "min(16, %m - 16 * (%i floordiv 2))"),
+        ),
     ),
     "quotient and remainder": Pair(
         Side(("2 * %m",), ("%i floordiv 2", "1"), ("8 * (%i mod 2)", "8")),
@@ -116,10 +130,15 @@ PAIRS = {
         Side((blocks(4),), rows(4), ("0", "16")),
     ),
     "remainder": Pair(
-        Side(("6",), ("16 * (%i mod 3)", "16")), Side(("3",), ("16 * %i", "16")), overlaps=True
+        Side(("6",), ("16 * (%i mod 3)", "16")),
+        Side(("3",), ("16 * %i", "16")),
+        overlaps=True,
     ),
     "two indices in one dimension": Pair(
-        Side(("(%m + 63) floordiv 64", "4"), ("64 * %i + 16 * %j", "min(16, %m - 64 * %i - 16 * %j)")),
+        Side(
+            ("(%m + 63) floordiv 64", "4"),
+            ("64 * %i + 16 * %j", "min(16, %m - 64 * %i - 16 * %j)"),
+        ),
         by_rows(32),
     ),
     "blocks in blocks, read in small ones": Pair(NESTED, by_rows(16)),
@@ -129,7 +148,10 @@ PAIRS = {
     "blocks in blocks, not in line": Pair(NESTED, by_rows(48), overlaps=True),
     "blocks in blocks, read": Pair(by_rows(32), NESTED),
     "from behind": Pair(
-        Side((blocks(16),), ("max(0, %m - 16 * %i - 16)", "%m - 16 * %i - max(0, %m - 16 * %i - 16)")),
+        Side(
+            (blocks(16),),
+            ("max(0, %m - 16 * %i - 16)", "%m - 16 * %i - max(0, %m - 16 * %i - 16)"),
+        ),
         by_rows(16),
     ),
     "all of it": Pair(by_rows(16), Side((), ("0", "%m"))),
@@ -137,16 +159,12 @@ PAIRS = {
     "a stride that is not known": Pair(
         Side(("4",), ("%s * %i", "%s")), Side(("%m",), ("%i", "1"))
     ),
-    "a part of the rows": Pair(
-        Side(("2",), ("16 * %i", "16")), by_rows(8)
-    ),
+    "a part of the rows": Pair(Side(("2",), ("16 * %i", "16")), by_rows(8)),
     "a part of the columns": Pair(
         Side((blocks(16), "1"), rows(16), ("0", "8")),
         Side((blocks(8), "2"), rows(8), ("8 * %j", "8")),
     ),
-    "a part of both, one task": Pair(
-        Side(("1",), ("0", "8"), ("0", "8")), HALVES
-    ),
+    "a part of both, one task": Pair(Side(("1",), ("0", "8"), ("0", "8")), HALVES),
     "halves side by side": Pair(
         Side((blocks(16),), rows(16), ("0", "8")),
         Side((blocks(4),), rows(4), ("8", "8")),
@@ -186,13 +204,15 @@ SIZES = [
 def program(pair: Pair, write_first: bool, write_second: bool) -> str:
     launches = [
         launch(pair.first, write_first),
-        re.sub(r"%(g\d|t|lo2?|size2?|[ijk])\b", r"%\1_2", launch(pair.second, write_second)),
+        re.sub(
+            r"%(g\d|t|lo2?|size2?|[ijk])\b", r"%\1_2", launch(pair.second, write_second)
+        ),
     ]
     return f"""
 func.func @f(%y: memref<?x?xf32, "gm">, %x: memref<?x?xf32, "gm">,
              %m: index, %n: index, %s: index) {{
   pypto.assert %s >= 1, "s"
-{''.join(launches)}  func.return
+{"".join(launches)}  func.return
 }}
 """
 
@@ -215,13 +235,12 @@ def launch(side: Side, writes: bool) -> str:
     ]
     if writes:
         body.append(
-            '    npu.store %t into %y[%lo, %lo2] : tensor<?x?xf32>, memref<?x?xf32, "gm">'
+            "    npu.store %t into %y[%lo, %lo2] "
+            ': tensor<?x?xf32>, memref<?x?xf32, "gm">'
         )
     text = "\n".join(body)
-    return (
-        "".join(before)
-        + f"  %t = npu.tasks ({', '.join(names)}) in ({grid}) on vector {{\n{text}\n  }}\n"
-    )
+    head = f"  %t = npu.tasks ({', '.join(names)}) in ({grid}) on vector"
+    return "".join(before) + f"{head} {{\n{text}\n  }}\n"
 
 
 def value(text: str, symbols: dict[str, int]) -> int:
@@ -246,7 +265,8 @@ def tasks_of(side: Side, sizes: dict[str, int]) -> list[tuple[int, ...]]:
 
 def meets(one: list[range], other: list[range]) -> bool:
     return all(
-        max(a.start, b.start) < min(a.stop, b.stop) for a, b in zip(one, other, strict=True)
+        max(a.start, b.start) < min(a.stop, b.stop)
+        for a, b in zip(one, other, strict=True)
     )
 
 
@@ -265,13 +285,17 @@ def check(pair: Pair, second: TasksOp, sizes: dict[str, int]) -> tuple[int, int]
     A task whose box is empty has nothing to order, and waits for what it likes.
     """
     names = [scalar.name_hint for scalar in second.scalars]
-    first = {task: elements(pair.first, task, sizes) for task in tasks_of(pair.first, sizes)}
+    first = {
+        task: elements(pair.first, task, sizes) for task in tasks_of(pair.first, sizes)
+    }
     grid = [value(g, sizes) for g in pair.first.grid]
     missing = needless = 0
     for task in tasks_of(pair.second, sizes):
         mine = elements(pair.second, task, sizes)
         symbols: dict[Any, int] = {f"d{axis}": i for axis, i in enumerate(task)}
-        symbols |= {f"s{n}": sizes[name] for n, name in enumerate(names) if name in sizes}
+        symbols |= {
+            f"s{n}": sizes[name] for n, name in enumerate(names) if name in sizes
+        }
         wanted = {other for other, theirs in first.items() if meets(mine, theirs)}
         chosen: set[tuple[int, ...]] = set()
         for _, selector in second.wait_list:
@@ -287,7 +311,9 @@ def check(pair: Pair, second: TasksOp, sizes: dict[str, int]) -> tuple[int, int]
                 chosen |= {
                     other
                     for other in first
-                    if all(lo <= i < hi for i, (lo, hi) in zip(other, ends, strict=True))
+                    if all(
+                        lo <= i < hi for i, (lo, hi) in zip(other, ends, strict=True)
+                    )
                 }
         missing += len(wanted - chosen)
         idle = {other for other, theirs in first.items() if not all(theirs)}
@@ -326,9 +352,13 @@ def sides(draw: st.DrawFn) -> Side:
     step = draw(st.integers(1, 9))
     size = draw(st.sampled_from((f"{step}", f"min({step}, max(0, %m - ({start})))")))
     columns = draw(
-        st.sampled_from((("0", "%n"), ("0", "8"), ("8", "8"), (f"8 * ({names[-1]} mod 2)", "8")))
+        st.sampled_from(
+            (("0", "%n"), ("0", "8"), ("8", "8"), (f"8 * ({names[-1]} mod 2)", "8"))
+        )
     )
-    grid = tuple(draw(st.sampled_from(("3", "%s", "(%m + 7) floordiv 8"))) for _ in names)
+    grid = tuple(
+        draw(st.sampled_from(("3", "%s", "(%m + 7) floordiv 8"))) for _ in names
+    )
     return Side(grid, (start, size), columns)
 
 
@@ -346,9 +376,7 @@ TERMS = (
 
 
 @given(pair=st.builds(Pair, sides(), sides()), mode=st.sampled_from(sorted(MODES)))
-@settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_random_patterns(pair: Pair, mode: str):
     second = derived(program(pair, *MODES[mode]))
     for sizes in ({"m": 20, "n": 16, "s": 4}, {"m": 37, "n": 16, "s": 3}):

@@ -1,0 +1,330 @@
+"""
+What partition rewrites so that more ops share a task.
+
+Vector ops of one row join the group that reads them; groups that fold rows are cut
+where that pays (`cut_rows.py`); readers of a product that a loop makes move into the
+loop (`sink_rows.py`); at last, products join the vector ops that read them
+(`fuse_products.py`). Each refusal is a remark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from xdsl.dialects import func
+from xdsl.dialects.builtin import IntegerAttr, UnitAttr, i64
+from xdsl.ir import Block, Operation, SSAValue
+
+from pyptoc.dialects.context import PyptocContext
+from pyptoc.dialects.pypto.shape import AssembleOp
+from pyptoc.passes.cleanup import erase_dead
+from pyptoc.passes.cut_choice import RowCuts, row_count
+from pyptoc.passes.cut_rows import Cut
+from pyptoc.passes.fuse_products import Fusing, products_of
+from pyptoc.passes.fusion_cost import Costs
+from pyptoc.passes.groups import (
+    CUT,
+    NARROW,
+    Domain,
+    Group,
+    blocks_of,
+    domain_of,
+    folds_columns,
+)
+from pyptoc.passes.mark_nests import is_whole
+from pyptoc.passes.mixed_tiles import Product
+from pyptoc.passes.shapes import Shapes
+from pyptoc.passes.sink_rows import Made, Sink, made_by_loops
+from pyptoc.passes.structured import is_one, is_reduction, is_scan
+from pyptoc.passes.windows import views_of
+from pyptoc.runtime.machine import Machine
+
+CLEARLY = 0.98
+"""The share of the time that two steps may take in the place of one."""
+
+
+class Grouping(Protocol):
+    """The groups of a block, as partition has formed them so far."""
+
+    ops: list[Operation]
+    group_of: dict[Operation, Group]
+
+    def groups(self) -> list[Group]:
+        """In block order."""
+        ...
+
+    def is_apart(self, ops: list[Operation], views: list[Operation]) -> bool:
+        """Whether nothing outside stands between `ops`, or is overwritten by them."""
+        ...
+
+    def assign(self, group: Group) -> None:
+        """The ops of `group` are in no other one."""
+        ...
+
+
+@dataclass
+class Fusion:
+    """Decides for one function what is rewritten, and what is fused."""
+
+    context: PyptocContext
+    function: func.FuncOp
+    shapes: Shapes
+    fuse: bool
+    cut: bool
+    force: bool
+    """Whatever the model says of the time."""
+    parts: dict[Operation, int] = field(default_factory=dict[Operation, int])
+    """Ops of different numbers are in different groups."""
+    _settled: set[tuple[str, frozenset[Operation]]] = field(
+        default_factory=set[tuple[str, frozenset[Operation]]]
+    )
+    _decided: set[int] = field(default_factory=set[int])
+    """The parts that are there to join a product."""
+    _refused: set[Operation] = field(default_factory=set[Operation])
+
+    @property
+    def machine(self) -> Machine:
+        return self.context.machine
+
+    @property
+    def costs(self) -> Costs:
+        return Costs(self.machine)
+
+    def _is_new(self, step: str, group: Group) -> bool:
+        """Whether a step meets a group for the first time."""
+        key = (step, frozenset(group.ops))
+        new = key not in self._settled
+        self._settled.add(key)
+        return new
+
+    def _is_decided(self, group: Group) -> bool:
+        return any(self.parts.get(op) in self._decided for op in group.ops)
+
+    def _folds(self, ops: Sequence[Operation]) -> bool:
+        return any(folds_columns(op, self.shapes) for op in ops)
+
+    def _refuse(self, product: Operation, reason: str) -> None:
+        """Say once why a product gets a launch of its own."""
+        if product not in self._refused:
+            self._refused.add(product)
+            text = f"not fused with the vector ops that read it: {reason}"
+            self.context.remark(product, text)
+
+    def _slower(self, apart: float, together: float) -> str:
+        show = self.costs.microseconds
+        return f"modelled {show(together)} instead of {show(apart)}"
+
+    # -- rewrites
+
+    def rewrite(self, form: Callable[[Block], Grouping]) -> None:
+        """Rewrite the function until nothing changes; `form` groups a block."""
+        if not self.fuse and not self.cut:
+            return
+        while any(self._rewrite(block, form) for block in self._blocks()):
+            pass
+        erase_dead(self.function)
+
+    def _blocks(self) -> list[Block]:
+        return [block for block in blocks_of(self.function) if not is_whole(block)]
+
+    def _rewrite(self, block: Block, form: Callable[[Block], Grouping]) -> bool:
+        """Rewrite one block; whether loops in it are new."""
+        while True:
+            groups = form(block).groups()
+            vectors = [group for group in groups if group.unit == "vector"]
+            if self.fuse and absorb(vectors, self.shapes):
+                continue
+            if not any(map(self._consider, vectors)):
+                return self.fuse and any(map(self._sink, vectors))
+
+    def _consider(self, group: Group) -> bool:
+        """Cut a group that folds rows, where that pays; whether it was."""
+        if CUT in group.ops[0].attributes or not self._is_new("cut", group):
+            return False
+        cut = Cut(group.ops, self.shapes)
+        if cut.folds and self.fuse and self._cut_for_product(cut, group):
+            return True
+        if not self.cut:
+            return False
+        halves = RowCuts(self.context, self.shapes, group, self.force).run()
+        if halves is None:
+            return False
+        self._number(*halves)
+        return True
+
+    def _number(self, *parts: Sequence[Operation]) -> int:
+        """Give the parts of a group numbers; that of the first."""
+        number = 1 + max(self.parts.values(), default=0)
+        for position, ops in enumerate(parts):
+            self.parts.update(dict.fromkeys(ops, number + position))
+        return number
+
+    # -- products
+
+    def _cut_for_product(self, cut: Cut, group: Group) -> bool:
+        """Cut where the first part can read a product on chip."""
+        first = Group(0, "vector", cut.first)
+        made = made_by_loops(first, self.shapes)
+        bases = products_in(made) or products_of(first, self.shapes)
+        fusing = Fusing(bases, first, self.shapes, self.machine)
+        for base, reason in fusing.unfit().items():
+            self._refuse(bases.pop(base), reason)
+        if not bases:
+            return False
+        product = next(iter(bases.values()))
+        reason = cut.obstacle or fusing.obstacle()
+        if reason is None and made:
+            reason = Sink(first, made, self.shapes).obstacle()
+        if reason is not None:
+            self._refuse(product, reason)
+            return False
+        on_chip = {value for read in fusing.chooser.reads for value in read.values}
+        stored = cut.kept(self.costs, on_chip)
+        apart, together = fusing.modelled()
+        together += self.costs.launch
+        apart += fusing.repeated()
+        if together >= CLEARLY * apart and not self.force:
+            self._refuse(product, self._slower(apart, together))
+            return False
+        cut.apply(stored, 0)
+        self._decided.add(self._number(cut.first, cut.rest))
+        self.context.remark(
+            group.ops[0],
+            "rows are folded in two steps, the first where the product is on chip: "
+            + self._slower(apart, together),
+        )
+        return True
+
+    def _sink(self, group: Group) -> bool:
+        """Move a group into the loop that makes the products it reads."""
+        made = made_by_loops(group, self.shapes)
+        if not made or (self._folds(group.ops) and not self._is_decided(group)):
+            return False
+        if not self._is_new("sink", group):
+            return False
+        bases = products_in(made)
+        product = next(iter(bases.values()))
+        fusing = Fusing(bases, group, self.shapes, self.machine)
+        sink = Sink(group, made, self.shapes)
+        if not self._is_decided(group):
+            reason = fusing.obstacle() or sink.obstacle()
+            if reason is None:
+                reason = self._why_slower(fusing)
+            if reason is not None:
+                self._refuse(product, reason)
+                return False
+        number = self.parts.get(group.ops[0])
+        if number is None:
+            number = 1 + max(self.parts.values(), default=0)
+        self._decided.add(number)
+        self.parts.update(dict.fromkeys(sink.apply(), number))
+        self.context.remark(
+            product, "what reads the rows that it makes moved into the loop"
+        )
+        return True
+
+    def mix(self, grouping: Grouping, *, trial: bool = False) -> None:
+        """Let products join the vector groups that read them; a trial says nothing."""
+        if not self.fuse:
+            return
+        for group in grouping.groups():
+            bases = products_of(group, self.shapes) if group.unit == "vector" else {}
+            fusing = Fusing(bases, group, self.shapes, self.machine)
+            for base, reason in fusing.unfit().items():
+                product = bases.pop(base)
+                if not trial:
+                    self._refuse(product, reason)
+            if bases:
+                self._join(grouping, fusing, trial=trial)
+
+    def _join(self, grouping: Grouping, fusing: Fusing, *, trial: bool) -> None:
+        group, bases = fusing.part, fusing.bases
+        product = next(iter(bases.values()))
+        members = {*group.ops, *bases.values()}
+        ops = [op for op in grouping.ops if op in members]
+        views = [view for base in bases for view in views_of(base)]
+        reason = self._why_apart(grouping, fusing, ops, views)
+        if reason is None:
+            for op in group.ops:
+                op.attributes.setdefault(CUT, IntegerAttr(0, i64))
+            grouping.assign(Group(0, "mixed", ops, views))
+        if trial:
+            return
+        if reason is not None:
+            self._refuse(product, reason)
+            return
+        self.context.remark(product, "the vector ops that read it share its tasks")
+
+    def _why_apart(
+        self,
+        grouping: Grouping,
+        fusing: Fusing,
+        ops: list[Operation],
+        views: list[Operation],
+    ) -> str | None:
+        """Why products stay launches of their own; None if they join their readers."""
+        group = fusing.part
+        decided = any(self.parts.get(op) in self._decided for op in group.ops)
+        if any(len(grouping.group_of[op].ops) > 1 for op in fusing.bases.values()):
+            return "it is stored where others read it"
+        if self._folds(group.ops) and not decided:
+            return "the ops that read it fold rows"
+        if not grouping.is_apart(ops, views):
+            return "something stands between them"
+        reason = fusing.obstacle()
+        if reason is not None or decided:
+            return reason
+        return self._why_slower(fusing)
+
+    def _why_slower(self, fusing: Fusing) -> str | None:
+        apart, together = fusing.modelled()
+        if self.force or together < apart:
+            return None
+        return self._slower(apart, together)
+
+
+def products_in(made: Mapping[SSAValue, Made]) -> dict[SSAValue, Product]:
+    """The products that loops store, by what the loops make of them."""
+    return {base: one.product for base, one in made.items()}
+
+
+def absorb(groups: list[Group], shapes: Shapes) -> bool:
+    """
+    Mark the groups of one row whose only readers are one group of more rows.
+
+    Each of its tasks makes the row again, which is cheaper than a launch.
+    """
+    marked = False
+    for group in groups:
+        if NARROW not in group.ops[0].attributes and is_absorbed(group, groups, shapes):
+            marked = True
+            for op in group.ops:
+                op.attributes[NARROW] = UnitAttr()
+    return marked
+
+
+def is_absorbed(group: Group, groups: list[Group], shapes: Shapes) -> bool:
+    """Whether a group of one row can be part of the group that reads it."""
+    users = {use.operation for value in group.outputs for use in value.uses}
+    homes = [other for other in groups if not users.isdisjoint(other.ops)]
+    own = domain_of(group.ops, shapes)
+    if own is None or len(homes) != 1 or homes[0] is group:
+        return False
+    (home,) = homes
+    whole = domain_of(home.ops, shapes)
+    if whole is None or not users <= set(home.ops) or len(group.ops) > len(home.ops):
+        return False
+    if any(
+        is_reduction(op) or is_scan(op) or isinstance(op, AssembleOp)
+        for op in group.ops
+    ):
+        return False
+    fits = own.columns == whole.columns or is_one((own.columns,), 0)
+    return fits and has_one_row(own) and not has_one_row(whole)
+
+
+def has_one_row(domain: Domain) -> bool:
+    """Whether a domain is no more than one row."""
+    return row_count(domain) == 1

@@ -1,0 +1,272 @@
+"""
+Products whose results vector ops read from the accumulators: mixed groups.
+
+    %y = pypto.matmul %a, %b                        {npu.group = 0, npu.unit = "cube"}
+    %z = pypto.gelu %y                              {npu.group = 1, npu.unit = "vector"}
+    ->
+    both                                            {npu.group = 0, npu.unit = "mixed"}
+
+A product joins the group that reads it where the machine has a way from L0C to UB, no
+one else reads the product, what is read are whole tiles, L0C and UB hold all that is
+live, and the modelled time is shorter than with a launch each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from xdsl.ir import SSAValue
+
+from pyptoc.dialects.expr import Expr
+from pyptoc.dialects.pypto.attrs import SPLIT_CHOSEN, CubeTileAttr
+from pyptoc.dialects.pypto.matmul import MatmulOp
+from pyptoc.dialects.pypto.shape import AssembleOp
+from pyptoc.passes import cube_tiles
+from pyptoc.passes.cube_tiles import CubeTile
+from pyptoc.passes.fusion_cost import Costs, bits_of, known
+from pyptoc.passes.groups import (
+    NARROW,
+    PARTIAL,
+    Domain,
+    Group,
+    domain_of,
+    has_scan,
+    is_row_fold,
+)
+from pyptoc.passes.matmul_shape import contraction_of, matmul_shape
+from pyptoc.passes.mixed_tiles import MixedChooser, Product, Read
+from pyptoc.passes.shapes import Shapes
+from pyptoc.passes.structured import is_one, tensor_operands
+from pyptoc.passes.tile_settings import nearest_tile
+from pyptoc.passes.typed import element_type
+from pyptoc.passes.vector_tiles import VectorChooser
+from pyptoc.passes.windows import readers, window_of
+from pyptoc.runtime.machine import Machine
+
+
+@dataclass(frozen=True)
+class Fusing:
+    """Whether products can join the vector ops that read them."""
+
+    bases: Mapping[SSAValue, Product]
+    """What the vector ops read, and the product that makes it."""
+    part: Group
+    shapes: Shapes
+    machine: Machine
+
+    @property
+    def chooser(self) -> MixedChooser:
+        return MixedChooser(self.bases, self.part, self.shapes, self.machine)
+
+    def obstacle(self) -> str | None:
+        """Why not; None if they can, whatever it costs."""
+        return (
+            self._vector_obstacle()
+            or next(iter(self.unfit().values()), None)
+            or self._window_obstacle()
+            or self._tile_obstacle()
+        )
+
+    def unfit(self) -> dict[SSAValue, str]:
+        """The products that no one can read on chip, and why."""
+        reasons = {base: self._product_obstacle(base) for base in self.bases}
+        return {base: reason for base, reason in reasons.items() if reason is not None}
+
+    def _vector_obstacle(self) -> str | None:
+        """What the ops do that needs whole rows."""
+        ops = self.part.ops
+        domain = domain_of(ops, self.shapes)
+        if domain is None or domain.rows is None:
+            return "the ops that read it have no rows and columns in common"
+        if has_scan(ops):
+            return "a scan needs whole rows"
+        if is_one((domain.columns,), 0):
+            return None
+        members = set(ops)
+        for op in ops:
+            if is_row_fold(op) or NARROW in op.attributes or PARTIAL in op.attributes:
+                continue
+            value = op.source if isinstance(op, AssembleOp) else op.results[0]
+            leaves = any(use.operation not in members for use in op.results[0].uses)
+            dims = self.shapes.dims(value)
+            if leaves and dims and is_one(dims, -1):
+                return f"'{op.name}' stores one element a row, in every column tile"
+        return None
+
+    def _product_obstacle(self, base: SSAValue) -> str | None:
+        product = self.bases[base]
+        if not self.machine.has_route("l0c", "ub"):
+            return f"{self.machine.name} has no way from L0C to UB"
+        members = set(self.part.ops)
+        for op in readers(base):
+            if op not in members or (isinstance(op, AssembleOp) and op.dest is base):
+                return f"its result is read by '{op.name}' as well"
+        if isinstance(product, MatmulOp) and product.scale is not None:
+            return "its scale is applied on the way to memory"
+        tile = nearest_tile(product, CubeTileAttr, lambda tiles: tiles.cube)
+        if tile is not None and tile.split_k > 1:
+            return f"K is split in {tile.split_k} parts, which meet in memory"
+        made = str(contraction_of(product, self.shapes).accumulator)
+        wanted = str(element_type(product.results[0]))
+        if made != wanted and not self.machine.can_cast(made, wanted):
+            return f"vector cores do not cast {made} to {wanted}"
+        return None
+
+    def _window_obstacle(self) -> str | None:
+        """Each window is a tile of the domain, no two of one product overlap."""
+        domain = domain_of(self.part.ops, self.shapes)
+        assert domain is not None
+        space = (*domain.leading, domain.rows, domain.columns)
+        reads = self.chooser.reads
+        for read in reads:
+            if self.shapes.dims(read.values[0]) != space:
+                return "a part of it is repeated along rows or columns"
+            if list(read.window.dims) != sorted(read.window.dims):
+                return "it is read transposed"
+        for one, other in combinations(reads, 2):
+            if one.window.base is other.window.base and not apart(one, other, space):
+                return "two of the parts that are read overlap"
+        return None
+
+    def _tile_obstacle(self) -> str | None:
+        if self.chooser.choose() is None:
+            return "no tile of what is live at once fits L0C and UB"
+        return None
+
+    # -- cost
+
+    def modelled(self) -> tuple[float, float]:
+        """Modelled cycles with a launch each, and together."""
+        return self._separate(), self._together()
+
+    def repeated(self) -> float:
+        """What it takes to go over long rows of the product in memory once more."""
+        tile = self.chooser.choose()
+        domain = domain_of(self.part.ops, self.shapes)
+        assert tile is not None
+        assert domain is not None
+        rows = VectorChooser(self.part, domain, self.shapes, self.machine)
+        if domain.columns.is_const and rows.fits(1, domain.columns.value, phased=False):
+            return 0
+        tasks = blocks(domain.leading) * tiles(domain.rows, tile.m0)
+        tasks *= tiles(domain.columns, tile.n0)
+        return self._vector_time(domain, tasks, tile, inside=False)
+
+    def _together(self) -> float:
+        tile = self.chooser.choose()
+        domain = domain_of(self.part.ops, self.shapes)
+        assert tile is not None
+        assert domain is not None
+        costs = Costs(self.machine)
+        tasks = blocks(domain.leading)
+        tasks *= tiles(domain.rows, tile.m0) * tiles(domain.columns, tile.n0)
+        total = 0.0
+        for read in self.chooser.reads:
+            contraction = contraction_of(read.product, self.shapes)
+            total += costs.product(tile, contraction, tasks)
+        return max(total, self._vector_time(domain, tasks, tile, inside=True))
+
+    def _separate(self) -> float:
+        costs = Costs(self.machine)
+        domain = domain_of(self.part.ops, self.shapes)
+        assert domain is not None
+        total = costs.launch
+        tasks = 1
+        alone = CubeTile(16, 16, 16, 16, 16, 16, 16)
+        parts = 1
+        for product in self.chooser.products:
+            c = contraction_of(product, self.shapes)
+            given = nearest_tile(product, CubeTileAttr, lambda tiles: tiles.cube)
+            alone = CubeTile.of(given) if given else cube_tiles.choose(c, self.machine)
+            alone = alone.clamped(c)
+            shape = matmul_shape(product, self.shapes)
+            tasks = blocks(shape.batch)
+            tasks *= tiles(shape.m, alone.m1) * tiles(shape.n, alone.n1)
+            choices = [1]
+            if given is not None and given.split_k == SPLIT_CHOSEN:
+                steps = -(-(c.k or 1) // alone.k1) if c.k is not None else 4
+                choices += list(range(2, min(steps, 8) + 1))
+            times = {
+                part: costs.product(alone, c, tasks * part, part)
+                + costs.stored(alone, tasks * part)
+                for part in choices
+            }
+            parts = min(times, key=lambda part: times[part])
+            total += times[parts]
+        return total + self._vector_time(domain, tasks, alone, inside=False) * max(
+            1, parts / 2
+        )
+
+    def _vector_time(
+        self, domain: Domain, tasks: int, tile: CubeTile, *, inside: bool
+    ) -> float:
+        """The vector ops, on tiles of a product that are read from memory or not."""
+        costs = Costs(self.machine)
+        members = set(self.part.ops)
+        read = {v for op in self.part.ops for v in tensor_operands(op)}
+        loads = [
+            value
+            for value in read
+            if value.owner not in members and self._is_wide(value, domain)
+        ]
+        if inside:
+            loads = [
+                v for v in loads if window_of(v, self.shapes).base not in self.bases
+            ]
+        stores = [v for v in self.part.outputs if self._is_wide(v, domain)]
+        # Two vector cores share what a cube core makes.
+        return costs.elements(
+            2 * tasks,
+            -(-tile.m0 // 2) * tile.n0,
+            costs.computed(self.part.ops),
+            bits_of(loads),
+            bits_of(stores),
+        )
+
+    def _is_wide(self, value: SSAValue, domain: Domain) -> bool:
+        dims = self.shapes.dims(value)
+        return len(dims) > 1 and dims[-1] == domain.columns
+
+
+def apart(one: Read, other: Read, sizes: Sequence[Expr | None]) -> bool:
+    """Whether two windows of one product have no element in common."""
+    for axis, dim in enumerate(one.window.dims):
+        if dim not in other.window.dims:
+            continue
+        between = other.window.offsets[dim] - one.window.offsets[dim]
+        size = sizes[axis]
+        if size is None:
+            continue
+        if between == size or between == size * -1:
+            return True
+        if between.is_const and size.is_const and abs(between.value) >= size.value:
+            return True
+    return False
+
+
+def tiles(size: Expr | None, step: int) -> int:
+    """How many tiles there are along an axis."""
+    return max(-(-known(size, 1) // step), 1)
+
+
+def blocks(sizes: Sequence[Expr]) -> int:
+    """How many matrices a batch has."""
+    total = 1
+    for size in sizes:
+        total *= known(size, 1)
+    return max(total, 1)
+
+
+def products_of(group: Group, shapes: Shapes) -> dict[SSAValue, Product]:
+    """The products of the same block whose results a vector group reads."""
+    found: dict[SSAValue, Product] = {}
+    block = group.ops[0].parent
+    for op in group.ops:
+        for value in tensor_operands(op):
+            base = window_of(value, shapes).base
+            product = base.owner
+            if isinstance(product, Product) and product.parent is block:
+                found[base] = product
+    return found
