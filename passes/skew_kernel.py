@@ -9,7 +9,13 @@ from pyptoc.dialects.diagnostics import CompileError
 from pyptoc.dialects.npu import KernelOp
 from pyptoc.dialects.tile_alloc import Allocation
 from pyptoc.passes.cleanup import erase_dead
-from pyptoc.passes.messages import LoopPair, find_pairs
+from pyptoc.passes.keep_popped import keep_popped
+from pyptoc.passes.messages import (
+    LoopPair,
+    find_pairs,
+    messages_in,
+    nearest_loop,
+)
 from pyptoc.passes.plan_memory import PlanMemoryPass
 from pyptoc.passes.skew_loop import skew_loop
 from pyptoc.passes.stages import Stuck, plan_stages
@@ -60,12 +66,24 @@ def _restore(kernel: KernelOp, before: KernelOp) -> None:
 
 def _skew(ctx: PyptocContext, kernel: KernelOp, pair: LoopPair) -> None:
     found = plan_stages(pair)
+    copies = keep_popped(pair.vector) if isinstance(found, Stuck) else []
+    if copies:
+        again = plan_stages(pair)
+        if isinstance(again, Stuck):
+            for kept in reversed(copies):
+                kept.undo()
+        else:
+            found = again
     if isinstance(found, Stuck):
-        ctx.remark(
-            found.op,
-            f"the cores of @{kernel.sym_name.data} do not overlap in this loop: "
-            f"{found.reason}",
-        )
+        # Loops around those that talk have nothing to say.
+        if any(
+            nearest_loop(message) is pair.cube for message in messages_in(pair.cube)
+        ):
+            ctx.remark(
+                found.op,
+                f"the cores of @{kernel.sym_name.data} do not overlap in this loop: "
+                f"{found.reason}",
+            )
         return
     for side in found.values():
         skew_loop(side)

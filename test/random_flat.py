@@ -100,15 +100,15 @@ class FlatKernel(Writer):
         self.emit(depth, f"tile.load %w[0, 0] [%n, %n] into {right}")
         a, b = self.level0(depth, "l0a", "mn"), self.level0(depth, "l0b", "nn")
         acc = self.buffer(depth, "l0c", counters)
-        parts = self.number(0, 2) == 0
+        parts, added = self.number(0, 2) == 0, ""
         if parts:
             # The product twice, by a loop that adds it up.
             k, more = self.name("k"), self.name("b")
+            added = f" accumulate {more}"
             self.emit(depth, f"scf.for {k} = %c0 to %c2 step %c1 {{")
             self.emit(depth, f"{more} = pypto.index {k} > 0")
         self.emit(depth, f"tile.move {left}[0, 0] [%m, %n] into {a}")
         self.emit(depth, f"tile.move {right}[0, 0] [%n, %n] into {b}")
-        added = f" accumulate {more}" if parts else ""
         self.emit(depth, f"tile.matmul {a}, {b} into {acc} [%m, %n, %n]{added}")
         if parts:
             self.emit(depth, "}")

@@ -433,3 +433,187 @@ npu.kernel @too_large () (%x: memref<640x128xf32, "gm">, %y: memref<640x128xf32,
     tile.store %u [640, 128] into %y[0, 0] {combine = "add"}
   }
 }
+
+// An inner loop is skewed within each trip of the outer one.
+
+// CHECK-LABEL: npu.kernel @nested 
+// CHECK-NEXT: %c0 = arith.constant 0 : index
+// CHECK-NEXT: %c1 = arith.constant 1 : index
+// CHECK-NEXT: %u = tile.channel {slots = 2, npu.spare} : !tile.chan<16x16xf32, l0c -> ub, rows>
+// CHECK-NEXT: %p = tile.channel {slots = 2, npu.spare} : !tile.chan<16x16xf32, ub -> l1, rows>
+// CHECK-NEXT: %w = tile.channel {slots = 2, npu.spare} : !tile.chan<16x16xf32, l0c -> ub, rows>
+// CHECK-NEXT: tile.section cube {
+// CHECK-NEXT: %l = tile.alloc : !tile.buf<16x16xf32, l0a>
+// CHECK-NEXT: %r = tile.alloc : !tile.buf<16x16xf32, l0b>
+// CHECK-NEXT: %c = tile.alloc : !tile.buf<16x16xf32, l0c>
+// CHECK-NEXT: scf.for %i = %c0 to %m step %c1 {
+// CHECK-NEXT: %last = pypto.index %n - %i
+// CHECK-NEXT: %trips = pypto.index %last + 1
+// CHECK-NEXT: scf.for %t = %i to %trips step %c1 {
+// CHECK-NEXT: %stage0 = pypto.index %t < %last
+// CHECK-NEXT: scf.if %stage0 {
+// CHECK-NEXT: %a = tile.alloc : !tile.buf<16x16xf32, l1>
+// CHECK-NEXT: tile.load %x[%t, 0] [16, 16] into %a
+// CHECK-NEXT: tile.move %a[0, 0] [16, 16] into %l
+// CHECK-NEXT: tile.matmul %l, %r into %c [16, 16, 16]
+// CHECK-NEXT: tile.push %c [16, 16] into %u
+// CHECK-NEXT: }
+// CHECK-NEXT: %stage1 = pypto.index %t >= %i + 1
+// CHECK-NEXT: scf.if %stage1 {
+// CHECK-NEXT: %p_1 = tile.pop %p
+// CHECK-NEXT: tile.move %p_1[0, 0] [16, 16] into %l
+// CHECK-NEXT: tile.free %p
+// CHECK-NEXT: tile.matmul %l, %r into %c [16, 16, 16]
+// CHECK-NEXT: tile.push %c [16, 16] into %w
+// CHECK-NEXT: }
+// CHECK-NEXT: }
+// CHECK-NEXT: }
+// CHECK-NEXT: }
+// CHECK-NEXT: tile.section vector (%half) {
+// CHECK-NEXT: scf.for %i_1 = %c0 to %m step %c1 {
+// CHECK-NEXT: %row = pypto.index 16 * %i_1
+// CHECK-NEXT: %sum = tile.alloc : !tile.buf<8x16xf32, ub>
+// CHECK-NEXT: tile.fill 0.0 into %sum [8, 16]
+// CHECK-NEXT: %last_1 = pypto.index %n - %i_1
+// CHECK-NEXT: %trips_1 = pypto.index %last_1 + 1
+// CHECK-NEXT: scf.for %t_1 = %i_1 to %trips_1 step %c1 {
+// CHECK-NEXT: %stage0_1 = pypto.index %t_1 < %last_1
+// CHECK-NEXT: scf.if %stage0_1 {
+// CHECK-NEXT: %u_1 = tile.pop %u
+// CHECK-NEXT: tile.exp %u_1 into %u_1 [8, 16]
+// CHECK-NEXT: tile.push %u_1 [8, 16] into %p
+// CHECK-NEXT: tile.free %u
+// CHECK-NEXT: }
+// CHECK-NEXT: %stage1_1 = pypto.index %t_1 >= %i_1 + 1
+// CHECK-NEXT: scf.if %stage1_1 {
+// CHECK-NEXT: %w_1 = tile.pop %w
+// CHECK-NEXT: tile.add %sum, %w_1 into %sum [8, 16]
+// CHECK-NEXT: tile.free %w
+// CHECK-NEXT: }
+// CHECK-NEXT: }
+// CHECK-NEXT: %0 = pypto.index %row + 8 * %half
+// CHECK-NEXT: tile.store %sum [8, 16] into %y[%0, 0]
+// CHECK-NEXT: }
+// CHECK-NEXT: }
+npu.kernel @nested () (%x: memref<?x16xf32, "gm">, %y: memref<?x16xf32, "gm">, %n: index, %m: index) on mixed {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %l = tile.alloc : !tile.buf<16x16xf32, l0a>
+  %r = tile.alloc : !tile.buf<16x16xf32, l0b>
+  %c = tile.alloc : !tile.buf<16x16xf32, l0c>
+  scf.for %i = %c0 to %m step %c1 {
+    %row = pypto.index 16 * %i
+    %sum = tile.alloc : !tile.buf<16x16xf32, ub>
+    tile.fill 0.0 into %sum [16, 16]
+    %last = pypto.index %n - %i
+    scf.for %t = %i to %last step %c1 {
+      %a = tile.alloc : !tile.buf<16x16xf32, l1>
+      %u = tile.alloc : !tile.buf<16x16xf32, ub>
+      %p = tile.alloc : !tile.buf<16x16xf32, l1>
+      %w = tile.alloc : !tile.buf<16x16xf32, ub>
+      tile.load %x[%t, 0] [16, 16] into %a
+      tile.move %a[0, 0] [16, 16] into %l
+      tile.matmul %l, %r into %c [16, 16, 16]
+      tile.move %c[0, 0] [16, 16] into %u
+      tile.exp %u into %u [16, 16]
+      tile.move %u[0, 0] [16, 16] into %p
+      tile.move %p[0, 0] [16, 16] into %l
+      tile.matmul %l, %r into %c [16, 16, 16]
+      tile.move %c[0, 0] [16, 16] into %w
+      tile.add %sum, %w into %sum [16, 16]
+    }
+    tile.store %sum [16, 16] into %y[%row, 0]
+  }
+}
+
+// The second stage wants what the first one popped: it takes a copy, and the slot goes
+
+// back in time.
+
+// CHECK-LABEL: npu.kernel @residual 
+// CHECK-NEXT: %c0 = arith.constant 0 : index
+// CHECK-NEXT: %c1 = arith.constant 1 : index
+// CHECK-NEXT: %u = tile.channel {slots = 2, npu.spare} : !tile.chan<16x16xf32, l0c -> ub, rows>
+// CHECK-NEXT: %p = tile.channel {slots = 2, npu.spare} : !tile.chan<16x16xf32, ub -> l1, rows>
+// CHECK-NEXT: %w = tile.channel {slots = 2, npu.spare} : !tile.chan<16x16xf32, l0c -> ub, rows>
+// CHECK-NEXT: tile.section cube {
+// CHECK-NEXT: %l = tile.alloc : !tile.buf<16x16xf32, l0a>
+// CHECK-NEXT: %r = tile.alloc : !tile.buf<16x16xf32, l0b>
+// CHECK-NEXT: %c = tile.alloc : !tile.buf<16x16xf32, l0c>
+// CHECK-NEXT: %trips = pypto.index %n + 1
+// CHECK-NEXT: scf.for %t = %c0 to %trips step %c1 {
+// CHECK-NEXT: %stage0 = pypto.index %t < %n
+// CHECK-NEXT: scf.if %stage0 {
+// CHECK-NEXT: %row = pypto.index 16 * %t
+// CHECK-NEXT: %a = tile.alloc : !tile.buf<16x16xf32, l1>
+// CHECK-NEXT: tile.load %x[%row, 0] [%m, 16] into %a
+// CHECK-NEXT: tile.move %a[0, 0] [%m, 16] into %l
+// CHECK-NEXT: tile.matmul %l, %r into %c [%m, 16, 16]
+// CHECK-NEXT: tile.push %c [%m, 16] into %u
+// CHECK-NEXT: }
+// CHECK-NEXT: %stage1 = pypto.index %t >= 1
+// CHECK-NEXT: scf.if %stage1 {
+// CHECK-NEXT: %p_1 = tile.pop %p
+// CHECK-NEXT: tile.move %p_1[0, 0] [%m, 16] into %l
+// CHECK-NEXT: tile.free %p
+// CHECK-NEXT: tile.matmul %l, %r into %c [%m, 16, 16]
+// CHECK-NEXT: tile.push %c [%m, 16] into %w
+// CHECK-NEXT: }
+// CHECK-NEXT: }
+// CHECK-NEXT: }
+// CHECK-NEXT: tile.section vector (%half) {
+// CHECK-NEXT: %mine = pypto.index min(8, max(%m - 8 * %half, 0))
+// CHECK-NEXT: %u_1 = tile.alloc {slots = 2} : !tile.buf<8x16xf32, ub>
+// CHECK-NEXT: %trips_1 = pypto.index %n + 1
+// CHECK-NEXT: scf.for %t_1 = %c0 to %trips_1 step %c1 {
+// CHECK-NEXT: %stage0_1 = pypto.index %t_1 < %n
+// CHECK-NEXT: scf.if %stage0_1 {
+// CHECK-NEXT: %slot = pypto.index %t_1 mod 2
+// CHECK-NEXT: %u_2 = tile.slot %u_1[%slot]
+// CHECK-NEXT: %v = tile.alloc : !tile.buf<8x16xf32, ub>
+// CHECK-NEXT: %u_3 = tile.pop %u
+// CHECK-NEXT: tile.exp %u_3 into %v [%mine, 16]
+// CHECK-NEXT: tile.push %v [%mine, 16] into %p
+// CHECK-NEXT: tile.copy %u_3 into %u_2 [%mine, 16]
+// CHECK-NEXT: tile.free %u
+// CHECK-NEXT: }
+// CHECK-NEXT: %stage1_1 = pypto.index %t_1 >= 1
+// CHECK-NEXT: scf.if %stage1_1 {
+// CHECK-NEXT: %t_2 = pypto.index %t_1 - 1
+// CHECK-NEXT: %slot_1 = pypto.index (%t_1 + 1) mod 2
+// CHECK-NEXT: %u_4 = tile.slot %u_1[%slot_1]
+// CHECK-NEXT: %row_1 = pypto.index 16 * %t_2
+// CHECK-NEXT: %w_1 = tile.pop %w
+// CHECK-NEXT: tile.add %u_4, %w_1 into %w_1 [%mine, 16]
+// CHECK-NEXT: %0 = pypto.index %row_1 + min(%m, 8 * %half)
+// CHECK-NEXT: tile.store %w_1 [%mine, 16] into %y[%0, 0]
+// CHECK-NEXT: tile.free %w
+// CHECK-NEXT: }
+// CHECK-NEXT: }
+// CHECK-NEXT: }
+npu.kernel @residual () (%x: memref<?x16xf32, "gm">, %y: memref<?x16xf32, "gm">, %n: index, %m: index) on mixed {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %l = tile.alloc : !tile.buf<16x16xf32, l0a>
+  %r = tile.alloc : !tile.buf<16x16xf32, l0b>
+  %c = tile.alloc : !tile.buf<16x16xf32, l0c>
+  scf.for %t = %c0 to %n step %c1 {
+    %row = pypto.index 16 * %t
+    %a = tile.alloc : !tile.buf<16x16xf32, l1>
+    %u = tile.alloc : !tile.buf<16x16xf32, ub>
+    %v = tile.alloc : !tile.buf<16x16xf32, ub>
+    %p = tile.alloc : !tile.buf<16x16xf32, l1>
+    %w = tile.alloc : !tile.buf<16x16xf32, ub>
+    tile.load %x[%row, 0] [%m, 16] into %a
+    tile.move %a[0, 0] [%m, 16] into %l
+    tile.matmul %l, %r into %c [%m, 16, 16]
+    tile.move %c[0, 0] [%m, 16] into %u
+    tile.exp %u into %v [%m, 16]
+    tile.move %v[0, 0] [%m, 16] into %p
+    tile.move %p[0, 0] [%m, 16] into %l
+    tile.matmul %l, %r into %c [%m, 16, 16]
+    tile.move %c[0, 0] [%m, 16] into %w
+    tile.add %u, %w into %w [%m, 16]
+    tile.store %w [%m, 16] into %y[%row, 0]
+  }
+}
