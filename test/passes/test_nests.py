@@ -106,7 +106,7 @@ def states(q: Any, k: Any, v: Any) -> Any:
 def swapped(x: Any, y: Any) -> Any:
     a, b = wide(x, y)
     for _ in range(3):
-        a, b = b, a + 1
+        a, b = b + np.abs(y), a
     return a, b
 
 
@@ -238,9 +238,10 @@ NESTS: dict[str, Nest] = {
           %r, %s = pypto.forall (%i +: %m = 0 to 20 step 8) outs(%o = %e, %p = %d) {
             %a0 = pypto.view %x[%i +: %m, :]
             %b0 = pypto.view %y[%i +: %m, :]
+            %k = pypto.abs %b0
             %a, %b = pypto.for (%j = 0 to 3) iter(%a1 = %a0, %b1 = %b0) {
-              %c = pypto.add %a1, 1.0
-              pypto.yield %b1, %c
+              %c = pypto.add %b1, %k
+              pypto.yield %c, %a1
             }
             pypto.store %a into %o[%i, 0]
             pypto.store %b into %p[%i, 0]
