@@ -37,6 +37,8 @@ class PyptocContext(Context):
     """The machine description (`pyptoc.runtime.machine.Machine`), if one is chosen."""
     remarks: list[Diagnostic] = field(default_factory=list[Diagnostic])
     """What passes had to say: things not done, and why."""
+    candidates: list[str] | None = None
+    """Tables of the tiles that infer-tiles looked at; None: nobody wants them."""
 
     def remark(self, at: Operation | Attribute | None, text: str) -> None:
         """Record that a pass refused or changed something the author may ask about."""

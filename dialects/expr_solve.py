@@ -138,13 +138,20 @@ def bound_without(
     e: Expr, keys: Collection[Hashable], facts: Facts, *, upper: bool
 ) -> Expr | None:
     """A bound of `e` that has none of the `keys` in it; None where none is known."""
+    found = _bound(e, keys, facts, upper)
+    return None if found is None else simplify(found, facts)
+
+
+def _bound(
+    e: Expr, keys: Collection[Hashable], facts: Facts, upper: bool
+) -> Expr | None:
     total = Expr.const(e.constant)
     for atom, factor in e.terms.items():
         part = _bound_of_atom(atom, keys, facts, upper == (factor > 0))
         if part is None:
             return None
         total += part * factor
-    return simplify(total, facts)
+    return total
 
 
 def _bound_of_atom(
@@ -178,7 +185,7 @@ def _bound_of_symbol(
     for bound in facts.bounds(key, upper):
         if key in bound.symbols():
             continue
-        found = bound_without(bound, keys, facts, upper=upper)
+        found = _bound(bound, keys, facts, upper)
         if found is not None:
             return found
     return None
@@ -188,7 +195,7 @@ def _bound_of_call(
     atom: Call, keys: Collection[Hashable], facts: Facts, upper: bool
 ) -> Expr | None:
     if atom.op in ("min", "max"):
-        parts = [bound_without(arg, keys, facts, upper=upper) for arg in atom.args]
+        parts = [_bound(arg, keys, facts, upper) for arg in atom.args]
         known = [part for part in parts if part is not None]
         # Of a min every argument is an upper bound, of a max a lower one.
         any_will_do = (atom.op == "min") == upper
@@ -200,7 +207,7 @@ def _bound_of_call(
         return None
     if atom.op == "mod":
         return Expr.const(divisor.constant - 1 if upper else 0)
-    inner = bound_without(x, keys, facts, upper=upper)
+    inner = _bound(x, keys, facts, upper)
     if inner is None:
         return None
     return inner.floordiv(divisor) if atom.op == "floordiv" else inner.ceildiv(divisor)

@@ -82,6 +82,7 @@ from pyptoc.dialects.npu_attrs import (
     Unit,
     UnitKindAttr,
 )
+from pyptoc.dialects.walk import Walk, check_walk, walk_of
 
 
 @irdl_op_definition
@@ -255,6 +256,8 @@ class LaunchOp(IRDLOperation):
     """Runs a kernel for every index of a grid; the result stands for these tasks.
 
     In selectors `d0, ..` are the indices of this grid, `s0, ..` the scalar arguments.
+    `{order = "blocked", blocks = [6, 4], assign = "static"}`: in which order its tasks
+    start and who takes them (see `walk.py`); `axes` are those of rows and columns.
     """
 
     name = "npu.launch"
@@ -324,6 +327,11 @@ class LaunchOp(IRDLOperation):
     @property
     def wait_list(self) -> list[tuple[SSAValue, Selector]]:
         return wait_list(self.waits, self.selectors)
+
+    @property
+    def task_order(self) -> Walk:
+        """The order in which the tasks start."""
+        return walk_of(self.attributes)
 
     # -- assembly
 
@@ -398,6 +406,7 @@ class LaunchOp(IRDLOperation):
         for size in self.grid:
             if isinstance(size, int) and size < 0:
                 raise VerifyException(f"grid size {size} is negative")
+        check_walk(self.attributes, self.rank)
         scalars = len(is_buffer) - sum(is_buffer)
         check_selectors(self.waits, self.selectors, self.rank, scalars)
 

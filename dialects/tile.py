@@ -52,6 +52,7 @@ from pyptoc.dialects.assembly import (
 from pyptoc.dialects.tile_alloc import Allocation
 from pyptoc.dialects.tile_channel import ChannelOp, ChannelType, SplitAttr
 from pyptoc.dialects.tile_flags import BarrierOp, SetFlagOp, WaitFlagOp
+from pyptoc.dialects.tile_in_place import check_entries
 from pyptoc.dialects.tile_indexing import GatherOp, OneHotOp, ScatterOp, TopkOp
 from pyptoc.dialects.tile_matmul import MatmulMxOp, MatmulOp
 from pyptoc.dialects.tile_mixed import MIXED_OPS, FreeOp, PopOp, PushOp, SectionOp
@@ -219,12 +220,14 @@ Tile = Dialect(
     ],
     [BufType, ChannelType, SpaceAttr, SplitAttr, PipeAttr],
 )
+check_entries(op.name for op in Tile.operations if issubclass(op, Instruction))
 
 __all__ = [
     "PIPES",
     "SPACES",
     "VECTOR_OPS",
     "AllocOp",
+    "Allocation",
     "BarrierOp",
     "BufType",
     "ChannelOp",

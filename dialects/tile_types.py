@@ -8,7 +8,7 @@ buffer takes: whoever chooses tiles and whoever places them must agree.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import cast
+from typing import Any, cast
 
 from xdsl.dialects.builtin import FixedBitwidthType, IntAttr
 from xdsl.dialects.utils import EnumAttribute
@@ -145,21 +145,30 @@ def element_bits(element_type: Attribute) -> int:
     return 8 if bits == 1 else bits
 
 
-def _up(value: int, multiple: int) -> int:
+Sizes = Any
+"""A number, or a numpy array of numbers."""
+
+
+def _up(value: Sizes, multiple: int) -> Sizes:
     return -(-value // multiple) * multiple
 
 
 def bytes_of(buffer: BufType) -> int:
-    """Bytes that one slot of `buffer` takes, padding included.
+    """Bytes that one slot of `buffer` takes, padding included (see `box_bytes`)."""
+    rows, columns = buffer.shape
+    return box_bytes(rows, columns, element_bits(buffer.element_type), buffer.space)
+
+
+def box_bytes(rows: Sizes, columns: Sizes, bits: int, space: Space | str) -> Sizes:
+    """
+    Bytes of a box of `rows` x `columns` elements of `bits` bits, padding included.
 
     ub, bias, fb: each row a multiple of 32 B. l1, l0a: whole fractals of 16 rows x
     32 B. l0b, which holds [k, n]: whole fractals of 32 B along k x 16 columns. l0c:
     whole fractals of 16 x 16 elements. scale_a, scale_b: whole fractals of 16 rows x
-    2 scales, 32 B each.
+    2 scales, 32 B each. The sizes are numbers, or numpy arrays of them.
     """
-    rows, columns = buffer.shape
-    bits = element_bits(buffer.element_type)
-    match buffer.space:
+    match space:
         case Space.L1 | Space.L0A:
             return _up(rows, 16) * _row_bytes(columns, bits)
         case Space.L0B:
@@ -172,7 +181,12 @@ def bytes_of(buffer: BufType) -> int:
             return rows * _row_bytes(columns, bits)
 
 
-def _row_bytes(elements: int, bits: int) -> int:
+def row_bytes(buffer: BufType) -> int:
+    """Bytes from one row of a ub buffer to the next."""
+    return int(_row_bytes(buffer.columns, element_bits(buffer.element_type)))
+
+
+def _row_bytes(elements: Sizes, bits: int) -> Sizes:
     return _up(-(-elements * bits // 8), 32)
 
 

@@ -10,8 +10,7 @@
 All run on pipe v, on ub buffers, and write `dest`. Each input is a literal, an SSA
 scalar, or a buffer in one of the forms `full` (default), `row` = [m, 1] along the
 columns, `col` = [1, n] along the rows, `one` = [1, 1] everywhere. The destination may
-be an input itself where the instruction is elementwise, the input full, and the
-elements of equal size.
+be an input itself where `tile_in_place.py` says so.
 """
 
 from __future__ import annotations
@@ -74,6 +73,7 @@ from pyptoc.dialects.literals import (
     located,
     parse_number,
 )
+from pyptoc.dialects.tile_in_place import may_take
 from pyptoc.dialects.tile_types import (
     BufType,
     Instruction,
@@ -82,7 +82,6 @@ from pyptoc.dialects.tile_types import (
     buffer_type,
     check_extent,
     check_space,
-    element_bits,
 )
 
 
@@ -271,6 +270,13 @@ class VectorOp(Instruction, ABC):
     def reads(self) -> list[SSAValue]:
         return [value for value in self.arguments if isinstance(value.type, BufType)]
 
+    def may_take(self, value: SSAValue) -> bool:
+        """Whether the destination may begin where this input begins."""
+        given = [arg for arg in self.args if isinstance(arg, tuple)]
+        in_full = all(form is Form.FULL for one, form in given if one is value)
+        source, dest = buffer_type(value), buffer_type(self.dest)
+        return may_take(self.family.name, in_full, source, dest)
+
     def writes(self) -> list[SSAValue]:
         return [self.dest]
 
@@ -360,14 +366,9 @@ class VectorOp(Instruction, ABC):
         check_extent(f"the number of columns of a {form} input", columns, type.columns)
         if not self.family.is_elementwise and form is not Form.FULL:
             raise VerifyException(f"the input is read in full, not as {form}")
-        if value is self.dest and not (
-            self.family.is_elementwise
-            and form is Form.FULL
-            and element_bits(type.element_type) == element_bits(dest.element_type)
-        ):
+        if value is self.dest and not self.may_take(value):
             raise VerifyException(
-                "in place, an instruction is elementwise, its input full and of equal "
-                "element size"
+                "in place, an instruction is elementwise, no remainder, its input full"
             )
 
     def _verify_scalar(self, type: Attribute, element: Attribute) -> None:

@@ -61,7 +61,7 @@ def verify_module(module: ModuleOp, verified: Verified | None = None) -> None:
     verifier.check(module)
     verifier.symbols(module)
     if not verifier.found:
-        verifier.flags()
+        verifier.kernels()
     if verifier.found:
         raise CompileError(limited(verifier.found, MAX_ERRORS))
     verified.known |= verifier.fresh
@@ -229,17 +229,19 @@ class _Verifier:
                 note = Note("the kernel", target.location)
                 self.error(LAUNCH, op, _reason(failure), note)
 
-    # -- flags
+    # -- flags and addresses
 
-    def flags(self) -> None:
-        """The flags of each kernel that was looked at."""
+    def kernels(self) -> None:
+        """The flags and addresses of each kernel that was looked at."""
         kernels = [op for op in self.fresh if op.name == "npu.kernel"]
         if not kernels:
             return
+        from pyptoc.dialects.verify_addresses import check_addresses
         from pyptoc.dialects.verify_flags import check_flags
 
         for kernel in kernels:
             self.found.extend(check_flags(kernel.regions[0].block))
+            self.found.extend(check_addresses(kernel.regions[0].block))
 
 
 def _symbol(op: Operation) -> str | None:

@@ -54,7 +54,7 @@ from pyptoc.passes.structured import enclosing
 from pyptoc.passes.task_builder import Roots
 from pyptoc.passes.task_form import replace_op
 from pyptoc.passes.typed import as_tensor, element_type, shape_of
-from pyptoc.passes.waits import WaitDeriver
+from pyptoc.passes.waits import WaitDeriver, carry_events
 from pyptoc.passes.windows import window_of
 from pyptoc.passes.workspaces import Workspaces
 
@@ -69,16 +69,18 @@ class AssembleBuffersPass(PyptocPass):
     summary: ClassVar[str] = "turn tensors into memory, derive accesses and waits"
 
     share: bool = True
-    """Let workspaces that are never alive together, and trips of loops, share memory."""
+    """Let workspaces that are not alive together share memory, and trips of loops."""
 
     def run(self, ctx: PyptocContext, module: ModuleOp) -> None:
         for function in list(module.walk()):
             if isinstance(function, func.FuncOp) and not _in_memory(function):
                 MemoryForm(function).run()
                 erase_dead(function)
+                carry_events(function.body.block)
+                shapes, roots = Shapes(), Roots(function)
                 if self.share:
-                    Workspaces(ctx, function, Shapes(), Roots(function)).run()
-                WaitDeriver(function, Shapes(), Roots(function)).run()
+                    Workspaces(ctx, function, shapes, roots).run()
+                WaitDeriver(function, shapes, roots).run()
                 erase_dead(function)
 
 
@@ -207,7 +209,8 @@ class MemoryForm:
         for result, initial in zip(op.results, op.iter_args, strict=True):
             retype(result, initial.type)
         self._block(op.body.block)
-        drop_unchanged(op)
+        for before, after in drop_unchanged(op):
+            self.shapes.bind(before, Expr.sym(after))
 
     def branch(self, op: scf.IfOp) -> None:
         for result in op.results:
@@ -246,8 +249,12 @@ class MemoryForm:
         op.erase()
 
 
-def drop_unchanged(loop: scf.ForOp) -> None:
-    """A loop does not carry memory that is the same in every trip: it is in scope."""
+def drop_unchanged(loop: scf.ForOp) -> list[tuple[SSAValue, SSAValue]]:
+    """
+    A loop does not carry memory that is the same in every trip: it is in scope.
+
+    The results that were replaced, and by what.
+    """
     body = loop.body.block
     end = body.last_op
     assert end is not None
@@ -259,7 +266,7 @@ def drop_unchanged(loop: scf.ForOp) -> None:
         if argument is handed and isinstance(argument.type, MemRefType)
     ]
     if not same:
-        return
+        return []
     for slot in same:
         body.args[slot + 1].replace_all_uses_with(loop.iter_args[slot])
         loop.results[slot].replace_all_uses_with(loop.iter_args[slot])
@@ -278,11 +285,15 @@ def drop_unchanged(loop: scf.ForOp) -> None:
     block = loop.parent
     assert block is not None
     block.insert_op_before(new, loop)
+    replaced: list[tuple[SSAValue, SSAValue]] = []
     for slot, after in zip(kept, new.results, strict=True):
-        after.name_hint = loop.results[slot].name_hint
-        loop.results[slot].replace_all_uses_with(after)
+        before = loop.results[slot]
+        after.name_hint = before.name_hint
+        before.replace_all_uses_with(after)
+        replaced.append((before, after))
     loop.detach()
     loop.erase()
+    return replaced
 
 
 def sizes_for(

@@ -3,7 +3,7 @@ Boxes of two memrefs over the same memory, in coordinates that both have.
 
     %s  memref<?x8x32xf32>, a reshape of %y        box [%i, 0, 0] [1, 8, 32]
     %y  memref<?x256xf32>                          box [8 * %j, 32 * %k] [8, 32]
-    ->  [%i, 0] [1, 256]    and    [8 * %j, 32 * %k] [8, 32]     (the innermost in bytes)
+    ->  [%i, 0] [1, 1024]   and    [8 * %j, 128 * %k] [8, 128]     (innermost: bytes)
 
 Dimensions are compared from the innermost one outwards: where their products agree, a
 group of dimensions ends on both sides. A box is one range of a group if it is

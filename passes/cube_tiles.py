@@ -1,22 +1,24 @@
 """
-Cube tiles: what fits the buffers of a machine, and a simple legal choice.
+Cube tiles: what fits the buffers of a machine.
 
 A cube tile says how a matmul is cut: L1 tiles of mL1 x kL1 and kL1 x nL1 are cut into
 L0 tiles of mL0 x kL0 and kL0 x nL0 that feed the matrix unit. Whether it fits is asked
-of `bytes_of`, the size function that plan-memory uses, so that what is chosen here can
-be placed there.
+of `box_bytes`, the size function that plan-memory uses, so that what is chosen can be
+placed there. Which tile is good is asked of `cube_cost`, and found by `tile_search`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
-from xdsl.dialects.builtin import Float8E8M0FNUType, IntegerType, f32, i32
+from xdsl.dialects.builtin import IntegerType, f32, i32
 from xdsl.ir import Attribute, Operation
 
 from pyptoc.dialects.diagnostics import error
 from pyptoc.dialects.pypto.attrs import CubeTileAttr
-from pyptoc.dialects.tile_types import BufType, bytes_of, element_bits
+from pyptoc.dialects.tile_types import box_bytes, element_bits
+from pyptoc.dialects.walk import Walk
 from pyptoc.runtime.machine import Machine
 
 MX_BLOCK = 64
@@ -37,6 +39,7 @@ class Contraction:
     output_scales: bool = False
     """Whether each column of the result has a scale of its own."""
     bias: bool = False
+    b_trans: bool = False
     """Whether the sum of each column starts at a number of its own."""
 
     @property
@@ -51,6 +54,11 @@ class Contraction:
         return max(16, row, MX_BLOCK if self.scaled else 0)
 
     @property
+    def m_multiple(self) -> int:
+        """mL0 is a multiple of this: 16 elements, 32 bytes of A stored transposed."""
+        return max(16, 256 // element_bits(self.lhs)) if self.a_trans else 16
+
+    @property
     def n_multiple(self) -> int:
         """nL0 is a multiple of this: 16 elements and 32 bytes."""
         return max(16, 256 // element_bits(self.rhs))
@@ -58,7 +66,7 @@ class Contraction:
 
 @dataclass(frozen=True)
 class CubeTile:
-    """L0 and L1 tile sizes in elements, and the split factor of K."""
+    """L0 and L1 tile sizes in elements, the split factor of K, and the schedule."""
 
     m0: int
     m1: int
@@ -68,24 +76,31 @@ class CubeTile:
     n0: int
     n1: int
     split: int = 1
+    walk: Walk | None = None
+    assign: str | None = None
+    atomic: bool = False
+    """Whether the parts of K are added into the result, in any order."""
 
     @property
-    def k1(self) -> int:
-        """The k step of the loop over L1 tiles: both operands' tiles are full."""
-        return min(self.ka1, self.kb1)
+    def k_step(self) -> int:
+        """The step of the outermost loop over K; parts of K have whole steps."""
+        return max(self.ka1, self.kb1)
 
     @classmethod
     def of(cls, attribute: CubeTileAttr) -> CubeTile:
         """The tile that an attribute spells; a missing kBL1 equals kAL1."""
         m, k, n = attribute.m, attribute.k, attribute.n
-        return cls(m[0], m[1], k[0], k[1], k[-1], n[0], n[1], attribute.split_k)
+        split, walk, assign = attribute.split_k, attribute.walk, attribute.assign
+        sizes = m[0], m[1], k[0], k[1], k[-1], n[0], n[1]
+        return cls(*sizes, split, walk, assign, attribute.atomic)
 
     def attribute(self) -> CubeTileAttr:
         """The same tile as an attribute."""
-        k = [self.k0, self.ka1]
+        m, k, n = [self.m0, self.m1], [self.k0, self.ka1], [self.n0, self.n1]
         if self.kb1 != self.ka1:
             k.append(self.kb1)
-        return CubeTileAttr([self.m0, self.m1], k, [self.n0, self.n1], self.split)
+        atomic = self.atomic and self.split != 1
+        return CubeTileAttr(m, k, n, self.split, self.walk, self.assign, atomic=atomic)
 
     def clamped(self, c: Contraction) -> CubeTile:
         """No larger than the matmul itself, in whole alignment units."""
@@ -98,7 +113,7 @@ class CubeTile:
             inner = min(inner, round_up(max(size, 1), unit))
             return inner, min(outer, round_up(max(size, 1), inner))
 
-        m0, m1 = clamp(self.m0, self.m1, c.m, 16)
+        m0, m1 = clamp(self.m0, self.m1, c.m, c.m_multiple)
         n0, n1 = clamp(self.n0, self.n1, c.n, c.n_multiple)
         k0, ka1 = clamp(self.k0, self.ka1, c.k, c.k_multiple)
         _, kb1 = clamp(self.k0, self.kb1, c.k, c.k_multiple)
@@ -116,50 +131,58 @@ class Need:
     helps: str
 
 
-def needs(tile: CubeTile, c: Contraction) -> list[Need]:
-    """What `tile` takes of each space, every buffer once."""
-    scale = Float8E8M0FNUType()
+def bytes_by_space(tile: Any, c: Contraction) -> dict[str, Any]:
+    """
+    What `tile` takes of each space, every buffer once.
 
-    def size(rows: int, columns: int, element: Attribute, space: str) -> int:
-        return bytes_of(BufType((rows, columns), element, space))
-
-    left = size(tile.m0, tile.k0, c.lhs, "l0a")
-    right = size(tile.k0, tile.n0, c.rhs, "l0b")
-    result = size(tile.m0, tile.n0, c.accumulator, "l0c")
-    one = size(tile.m0, tile.ka1, c.lhs, "l1") + size(tile.kb1, tile.n0, c.rhs, "l1")
-    pairs_a, pairs_b = (2 * -(-k // MX_BLOCK) for k in (tile.ka1, tile.kb1))
-    pairs0 = 2 * -(-tile.k0 // MX_BLOCK)
-    found = [
-        Need("l0a", left, "mL0 * kL0", f"{tile.m0} * {tile.k0} = {left} B", "m or k"),
-        Need("l0b", right, "kL0 * nL0", f"{tile.k0} * {tile.n0} = {right} B", "k or n"),
-        Need(
-            "l0c",
-            result,
-            "mL0 * nL0 * 4 B",
-            f"{tile.m0} * {tile.n0} * 4 = {result} B",
-            "m or n",
-        ),
-    ]
+    The sizes of `tile` are numbers or numpy arrays of them (`cube_cost.Tiles`); so are
+    the bytes.
+    """
+    m0, k0, n0 = tile.m0, tile.k0, tile.n0
+    lhs, rhs, out = map(element_bits, (c.lhs, c.rhs, c.accumulator))
+    found = {
+        "l0a": box_bytes(m0, k0, lhs, "l0a"),
+        "l0b": box_bytes(k0, n0, rhs, "l0b"),
+        "l0c": box_bytes(m0, n0, out, "l0c"),
+    }
+    l1 = box_bytes(m0, tile.ka1, lhs, "l1") + box_bytes(tile.kb1, n0, rhs, "l1")
     if c.scaled:
-        one += size(tile.m0, pairs_a, scale, "l1")
-        one += size(pairs_b, tile.n0, scale, "l1")
-        a = size(tile.m0, pairs0, scale, "scale_a")
-        b = size(tile.n0, pairs0, scale, "scale_b")
-        found += [
-            Need("scale_a", a, "mL0 * kL0 / 32", f"{a} B", "m or k"),
-            Need("scale_b", b, "nL0 * kL0 / 32", f"{b} B", "n or k"),
-        ]
+        l1 += box_bytes(m0, _pairs(tile.ka1), 8, "l1")
+        l1 += box_bytes(_pairs(tile.kb1), n0, 8, "l1")
+        found["scale_a"] = box_bytes(m0, _pairs(k0), 8, "scale_a")
+        found["scale_b"] = box_bytes(n0, _pairs(k0), 8, "scale_b")
     if c.output_scales:
-        row = size(1, tile.n0, f32, "fb")
-        one += size(1, tile.n0, f32, "l1")
-        found.append(Need("fb", row, "nL0 * 4 B", f"{tile.n0} * 4 = {row} B", "n"))
+        found["fb"] = box_bytes(1, n0, 32, "fb")
+        l1 += box_bytes(1, n0, 32, "l1")
     if c.bias:
-        row = size(1, tile.n0, c.accumulator, "bias")
-        one += size(1, tile.n0, c.accumulator, "l1")
-        found.append(Need("bias", row, "nL0 * 4 B", f"{tile.n0} * 4 = {row} B", "n"))
-    numbers = f"{tile.m0} * {tile.ka1} + {tile.kb1} * {tile.n0}, {one} B"
-    found.append(Need("l1", one, "mL0 * kAL1 + kBL1 * nL0", numbers, "k"))
-    return found
+        found["bias"] = box_bytes(1, n0, out, "bias")
+        l1 += box_bytes(1, n0, out, "l1")
+    return found | {"l1": l1}
+
+
+def _pairs(k: Any) -> Any:
+    """Scales of `k` elements of a row: two for each block of 64."""
+    return 2 * -(-k // MX_BLOCK)
+
+
+def needs(tile: CubeTile, c: Contraction) -> list[Need]:
+    """What `tile` takes of each space, with the rules that errors quote."""
+    found = bytes_by_space(tile, c)
+    m0, k0, n0 = tile.m0, tile.k0, tile.n0
+    each = f"{m0} * {tile.ka1} + {tile.kb1} * {n0}"
+    if tile.ka1 == tile.kb1:
+        each = f"({m0} + {n0}) * {tile.ka1}"
+    rules = {
+        "l0a": ("mL0 * kL0", f"{m0} * {k0} = {found['l0a']} B", "m or k"),
+        "l0b": ("kL0 * nL0", f"{k0} * {n0} = {found['l0b']} B", "k or n"),
+        "l0c": ("mL0 * nL0 * 4 B", f"{m0} * {n0} * 4 = {found['l0c']} B", "m or n"),
+        "scale_a": ("mL0 * kL0 / 32", f"{found.get('scale_a')} B", "m or k"),
+        "scale_b": ("nL0 * kL0 / 32", f"{found.get('scale_b')} B", "n or k"),
+        "fb": ("nL0 * 4 B", f"{n0} * 4 = {found.get('fb')} B", "n"),
+        "bias": ("nL0 * 4 B", f"{n0} * 4 = {found.get('bias')} B", "n"),
+        "l1": ("mL0 * kAL1 + kBL1 * nL0", f"{each}, {found['l1']} B", "k"),
+    }
+    return [Need(space, found[space], *rules[space]) for space in found]
 
 
 def overflow(tile: CubeTile, c: Contraction, machine: Machine) -> Need | None:
@@ -197,40 +220,17 @@ def shrink(tile: CubeTile, c: Contraction, machine: Machine) -> CubeTile:
 
 
 def _smaller(tile: CubeTile, c: Contraction, space: str) -> CubeTile:
-    if space == "l1" and tile.k1 > tile.k0:
-        half = max(tile.k0, tile.k1 // 2 // tile.k0 * tile.k0)
-        return replace(tile, ka1=half, kb1=half)
+    if space == "l1" and tile.k_step > tile.k0:
+        half = max(tile.k0, tile.k_step // 2 // tile.k0 * tile.k0)
+        return replace(tile, ka1=min(tile.ka1, half), kb1=min(tile.kb1, half))
     if space in ("l1", "l0a", "l0b", "scale_a", "scale_b") and tile.k0 > c.k_multiple:
         half = max(c.k_multiple, tile.k0 // 2 // c.k_multiple * c.k_multiple)
         return replace(tile, k0=half, ka1=half, kb1=half)
-    if tile.n0 > c.n_multiple and (tile.n0 >= tile.m0 or tile.m0 <= 16):
+    if tile.n0 > c.n_multiple and (tile.n0 >= tile.m0 or tile.m0 <= c.m_multiple):
         half = max(c.n_multiple, tile.n0 // 2 // c.n_multiple * c.n_multiple)
         return replace(tile, n0=half, n1=half)
-    half = max(16, tile.m0 // 2 // 16 * 16)
+    half = max(c.m_multiple, tile.m0 // 2 // c.m_multiple * c.m_multiple)
     return replace(tile, m0=half, m1=half)
-
-
-def choose(c: Contraction, machine: Machine) -> CubeTile:
-    """
-    A legal tile that double-buffers L0A, L0B and L1: 128 x 256 where it fits, the
-    longest power-of-two kL0 up to 256, then four k steps a load.
-    """
-    tile = CubeTile(128, 128, 256, 256, 256, 256, 256).clamped(c)
-    half = {space: machine.space(space).bytes // 2 for space in ("l0a", "l0b", "l1")}
-
-    def too_large(tile: CubeTile) -> str | None:
-        for need in needs(tile, c):
-            if need.bytes > half.get(need.space, machine.space(need.space).bytes):
-                return need.space
-        return None
-
-    while (space := too_large(tile)) is not None:
-        tile = _smaller(tile, c, space)
-    for steps in (4, 3, 2):
-        longer = replace(tile, ka1=tile.k0 * steps, kb1=tile.k0 * steps).clamped(c)
-        if too_large(longer) is None:
-            return longer
-    return tile
 
 
 def round_up(value: int, multiple: int) -> int:

@@ -191,12 +191,28 @@ def _of_crossing(crossing: Crossing, machine: Machine) -> Iterable[Obstacle]:
         yield Obstacle(move, f"{machine.name} has no way {source} -> {dest}")
     if move.mixed_offsets != [0, 0]:
         yield Obstacle(move, "what crosses must start at [0, 0]")
-    if not crossing.direct and not crossing.to_vector:
+    if not crossing.direct and not crossing.to_vector and not fills_alone(move):
         yield Obstacle(
             move,
             "what crosses to l1 is used elsewhere than behind the move in its block, "
-            "and a cube core cannot copy it",
+            "and the cube core fills it as well",
         )
+
+
+def fills_alone(move: MoveOp) -> bool:
+    """Whether nothing but crossings fills the destination of a move to l1."""
+    owner = move.dest.owner
+    alloc = owner.source if isinstance(owner, SlotOp) else move.dest
+    values = [alloc]
+    for use in alloc.uses:
+        if isinstance(use.operation, SlotOp):
+            values.append(use.operation.results[0])
+    users = [use.operation for value in values for use in value.uses]
+    return all(
+        crosses(op)
+        for op in users
+        if isinstance(op, Instruction) and not set(values).isdisjoint(op.writes())
+    )
 
 
 def _through_memory(kernel: KernelOp, aliases: Mapping[int, int]) -> Iterable[Obstacle]:

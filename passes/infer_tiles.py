@@ -3,42 +3,61 @@ Give every group the tile that its tasks will have (`npu.tile` on its ops).
 
 A tile the user wrote is checked against the machine and kept (clamped to the tensor);
 the nearest one counts: on the op, on a loop around it, on the function, on the module.
-Without one, a legal tile is chosen.
+Without one, the tile is chosen that the machine's cost model says is fastest
+(`tile_search.py`), with a split of K and a walk.
 
     %y = pypto.matmul %a, %b {npu.group = 0, tile = #pypto.cube<.., split_k>}
     ->
     %y = pypto.matmul %a, %b {npu.group = 0,
              npu.tile = #pypto.cube<m = [16, 16], .., split_k = 2>, tile = ..}
 
-A bare `split_k` becomes a factor of at least 2 wherever K holds more than one L1 step.
-Vector groups get `#pypto.vec<rows, columns>`, no larger than a given tile: where whole
-rows do not fit UB, the tile pass visits them in phases of `columns`.
+A bare `split_k` becomes the factor that is fastest, which may be 1; without a walk in
+the tile the model chooses one (`row` is not written). Vector groups get
+`#pypto.vec<rows, columns>`, no larger than a given tile: where whole rows do not fit
+UB, the tile pass visits them in phases of `columns`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import prod
 from typing import ClassVar, NoReturn
 
-from xdsl.dialects import func
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation
+from xdsl.dialects import func, scf
+from xdsl.dialects.builtin import ModuleOp, StringAttr, f32, i32
+from xdsl.ir import Operation, SSAValue
 
 from pyptoc.dialects.context import PyptocContext
 from pyptoc.dialects.diagnostics import error
 from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.pypto.attrs import CubeTileAttr, TilesAttr, VecTileAttr
 from pyptoc.dialects.pypto.matmul import MatmulOp, ScaledMmOp
+from pyptoc.dialects.pypto.shape import ViewOp
 from pyptoc.dialects.pypto.tiles import check_cube_tile
-from pyptoc.passes import cube_tiles, index_tiles
+from pyptoc.dialects.walk import ROW
+from pyptoc.passes import cube_tiles, index_tiles, tile_candidates
 from pyptoc.passes.base import PyptocPass
+from pyptoc.passes.cube_cost import Product
 from pyptoc.passes.cube_tiles import Contraction, CubeTile
-from pyptoc.passes.groups import PARTIAL, Domain, Group, blocks_of, domain_of, groups_in
-from pyptoc.passes.matmul_shape import contraction_of
+from pyptoc.passes.form_tasks import is_parallel, obstacle, perfect_nest
+from pyptoc.passes.groups import (
+    PARTIAL,
+    UNIT,
+    Domain,
+    Group,
+    blocks_of,
+    domain_of,
+    groups_in,
+)
+from pyptoc.passes.matmul_shape import contraction_of, matmul_shape
 from pyptoc.passes.mixed_tiles import MixedChooser, results_of, split_units
 from pyptoc.passes.shapes import Shapes
+from pyptoc.passes.structured import defined_in
+from pyptoc.passes.support import check_product
+from pyptoc.passes.tile_search import Ranking, representative, search
 from pyptoc.passes.tile_settings import TILE, nearest_tile
-from pyptoc.passes.typed import tensor_rank
+from pyptoc.passes.typed import element_type, tensor_rank
 from pyptoc.passes.vector_tiles import VectorChooser, VectorTile
 from pyptoc.runtime.machine import Machine
 
@@ -48,14 +67,17 @@ class InferTilesPass(PyptocPass):
     """Check the given tiles, choose the others."""
 
     name = "infer-tiles"
-    summary: ClassVar[str] = "check the tiles that were given and choose the others"
+    summary: ClassVar[str] = (
+        "check the tiles that were given, choose the others by the machine's costs"
+    )
 
     def run(self, ctx: PyptocContext, module: ModuleOp) -> None:
+        memory = Searches()
         for function in module.walk():
             if isinstance(function, func.FuncOp):
                 shapes = Shapes()
                 for group in in_order(function):
-                    TileInference(ctx, group, shapes).run()
+                    TileInference(ctx, group, shapes, memory).run()
 
 
 def in_order(function: func.FuncOp) -> list[Group]:
@@ -70,6 +92,22 @@ def in_order(function: func.FuncOp) -> list[Group]:
     return sorted(groups, key=rank)
 
 
+class Searches:
+    """Searches of one module: equal matmuls have equal tiles."""
+
+    def __init__(self) -> None:
+        self.known: dict[tuple[Product, CubeTile | None], Ranking] = {}
+
+    def search(
+        self, product: Product, machine: Machine, given: CubeTile | None
+    ) -> Ranking:
+        """As `tile_search.search`, once for the same arguments."""
+        key = (product, given)
+        if key not in self.known:
+            self.known[key] = search(product, machine, given)
+        return self.known[key]
+
+
 @dataclass(frozen=True)
 class TileInference:
     """Decides the tile of one group."""
@@ -77,6 +115,7 @@ class TileInference:
     context: PyptocContext
     group: Group
     shapes: Shapes
+    memory: Searches
 
     @property
     def machine(self) -> Machine:
@@ -100,16 +139,32 @@ class TileInference:
     def _cube(self) -> CubeTileAttr:
         op = self.group.ops[0]
         assert isinstance(op, MatmulOp | ScaledMmOp)
-        contraction = contraction_of(op, self.shapes)
+        check_product(op, self.machine)
+        product = product_of(self.group, self.shapes)
         attribute = nearest_tile(op, CubeTileAttr, lambda tiles: tiles.cube)
-        if attribute is None:
-            return cube_tiles.choose(contraction, self.machine).attribute()
-        check_cube_tile(attribute, op)
-        tile = CubeTile.of(attribute).clamped(contraction)
-        cube_tiles.check_fits(tile, contraction, self.machine, op)
-        self._remark_single(tile, contraction, op)
-        factor = self._split(attribute.split_k, tile, contraction)
-        return replace(tile, split=factor).attribute()
+        given = None
+        if attribute is not None:
+            check_cube_tile(attribute, op)
+            c = product.contraction
+            given = CubeTile.of(attribute).clamped(c)
+            cube_tiles.check_fits(given, c, self.machine, op)
+            self._remark_single(given, c, op)
+        ranking = self.memory.search(product, self.machine, given)
+        tile = ranking.best
+        if given is not None:
+            tile = replace(tile, assign=given.assign)
+            if given.split > 1:
+                steps = -(-max(product.k, 1) // given.k_step)
+                known = product.contraction.k is not None
+                factor = min(given.split, steps) if known else given.split
+                tile = replace(tile, split=factor)
+        chosen = tile_candidates.Chosen(ranking, tile, given)
+        self.context.remark(op, chosen.remark())
+        if self.context.candidates is not None:
+            self.context.candidates.append(chosen.table(op, self.group.tag))
+        if tile.walk == ROW and (given is None or given.walk is None):
+            tile = replace(tile, walk=None)
+        return tile.attribute()
 
     def _mixed(self) -> None:
         """One tile for all of the group; partition has seen that there is one."""
@@ -146,30 +201,20 @@ class TileInference:
                     f"{self.machine.space(need.space).bytes})",
                 )
 
-    def _split(self, asked: int, tile: CubeTile, c: Contraction) -> int:
-        """The split factor of K: as given, or enough tasks to occupy the cores."""
-        if asked in (0, 1):
-            return 1
-        steps = None if c.k is None else -(-max(c.k, 1) // tile.k1)
-        if asked > 1:
-            return asked if steps is None else min(asked, steps)
-        if steps == 1:
-            return 1
-        tasks = 1
-        for size, step in ((c.m, tile.m1), (c.n, tile.n1)):
-            tasks *= 1 if size is None else -(-size // step)
-        wanted = max(2, self.machine.cube_cores // max(tasks, 1))
-        return wanted if steps is None else min(wanted, steps)
-
     def _vector(self) -> VecTileAttr:
         domain = domain_of(self.group.ops, self.shapes)
         assert domain is not None
-        chooser = VectorChooser(self.group, domain, self.shapes, self.machine)
+        trips = trips_of(grid_loops(self.group), self.shapes)
+        chooser = VectorChooser(self.group, domain, self.shapes, self.machine, trips)
         given = self._given_vector(domain.rank)
-        tile = chooser.choose(given)
-        if tile is None:
+        found = chooser.candidates(given)
+        if not found:
             self._no_vector_tile(chooser)
+        tile = found[0].tile
         self._remark_smaller(given, tile, domain)
+        if self.context.candidates is not None:
+            table = tile_candidates.vector_table(chooser, found, given is not None)
+            self.context.candidates.append(table)
         return VecTileAttr([tile.rows, tile.columns])
 
     def _index(self) -> VecTileAttr:
@@ -246,3 +291,64 @@ class TileInference:
 def vec_default(tiles: TilesAttr) -> VecTileAttr | None:
     """The default vector tile as an attribute."""
     return None if tiles.vec is None else VecTileAttr(tiles.vec)
+
+
+def product_of(group: Group, shapes: Shapes) -> Product:
+    """The matmul of a group as its cost depends on it."""
+    op = group.ops[0]
+    assert isinstance(op, MatmulOp | ScaledMmOp)
+    shape = matmul_shape(op, shapes)
+    result = element_type(op.results[0])
+    loops = grid_loops(group)
+    inside = bool(loops) and defined_in(op.rhs, loops[0])
+    # Parts are added before anything is done to the sum, in a tensor of their own.
+    extras = (getattr(op, name, None) for name in ("bias", "scale", "relu"))
+    alone = len(group.ops) == 1 and all(extra is None for extra in extras)
+    return Product(
+        contraction_of(op, shapes),
+        representative(shape.m),
+        representative(shape.n),
+        representative(shape.k),
+        prod(map(representative, shape.batch)) * trips_of(loops, shapes),
+        result,
+        shared_rhs=tensor_rank(op.rhs) == 2 and not inside,
+        may_split=alone and result in (f32, i32),
+        summed_by_reader=read_by_vectors(op.results[0]),
+    )
+
+
+def grid_loops(group: Group) -> list[scf.ForOp]:
+    """The loops around a group that form-tasks will make axes of its grid."""
+    around: list[scf.ForOp] = []
+    loop = group.ops[0].parent_op()
+    while isinstance(loop, scf.ForOp) and is_parallel(loop):
+        around.insert(0, loop)
+        loop = loop.parent_op()
+    for start in range(len(around)):
+        nest = perfect_nest(around[start])
+        if nest[-1] is around[-1] and obstacle(nest) is None:
+            return nest
+    return []
+
+
+def trips_of(loops: Sequence[scf.ForOp], shapes: Shapes) -> int:
+    """How often the body of a nest of loops runs, by `representative` sizes."""
+    trips = 1
+    for loop in loops:
+        step = representative(shapes.expr(loop.step))
+        trips *= -(-representative(shapes.expr(loop.ub) - shapes.expr(loop.lb)) // step)
+    return trips
+
+
+def read_by_vectors(value: SSAValue) -> bool:
+    """Whether only vector tasks read `value`, perhaps parts of it."""
+    users = [use.operation for use in value.uses]
+    return bool(users) and all(
+        read_by_vectors(user.results[0])
+        if isinstance(user, ViewOp)
+        else user.attributes.get(UNIT) == _VECTOR
+        for user in users
+    )
+
+
+_VECTOR = StringAttr("vector")

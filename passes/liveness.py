@@ -33,7 +33,14 @@ from xdsl.dialects.scf import ForOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from pyptoc.dialects.diagnostics import error
-from pyptoc.dialects.tile import AllocOp, Instruction, Pipe, PopOp, SlotOp
+from pyptoc.dialects.tile import (
+    AllocOp,
+    Instruction,
+    Pipe,
+    PopOp,
+    SlotOp,
+    VectorOp,
+)
 from pyptoc.dialects.tile_alloc import Allocation
 
 
@@ -49,6 +56,9 @@ class Lifetime:
     pipes: set[Pipe] = field(default_factory=set[Pipe])
     """The pipes that touch it."""
     first_user: Operation | None = None
+    may_take: list[Lifetime] = field(default_factory=list["Lifetime"])
+    """Those that end with the instruction with which this one begins, and whose place
+    its result may take."""
     slot_ops: list[SlotOp] = field(default_factory=list[SlotOp])
 
     def overlaps(self, other: Lifetime) -> bool:
@@ -113,6 +123,19 @@ class _Walk:
                     life.pipes.add(op.pipe)
                 else:
                     _escapes(op)
+        if isinstance(op, VectorOp):
+            self.in_place(op, here)
+
+    def in_place(self, op: VectorOp, here: int) -> None:
+        """Note which inputs could be over here and make room for the result."""
+        dest = self.found[op.dest]
+        if dest.first_user is not op or dest.start != here or not _is_whole(dest):
+            return
+        for life in {
+            self.found[value]: 0 for value in op.reads() if op.may_take(value)
+        }:
+            if _is_whole(life) and life is not dest:
+                dest.may_take.append(life)
 
     def use(self, life: Lifetime, op: Operation, here: int) -> None:
         start = here
@@ -145,4 +168,10 @@ def lifetimes(kernel: Operation) -> list[Lifetime]:
     for life in walk.lifetimes:
         if not isinstance(life.alloc, AllocOp):
             life.start, life.end = 0, walk.position
+        life.may_take = [one for one in life.may_take if one.end == life.start]
     return walk.lifetimes
+
+
+def _is_whole(life: Lifetime) -> bool:
+    """Whether it is one buffer, and of this core."""
+    return isinstance(life.alloc, AllocOp) and life.alloc.slot_count == 1

@@ -9,7 +9,8 @@ Task bodies become kernels of `tile` instructions, launched by the orchestration
     %t = npu.launch @exp_0[%n] (%a, %y, %m) after(..)
 
 `lower_vector.py` and `lower_cube.py` draw the bodies. Constants move into the kernel;
-everything else that a body uses is a parameter.
+everything else that a body uses is a parameter. `order`, `blocks`, `axes` and `assign`
+move from the tasks to the launch.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from pyptoc.dialects.context import PyptocContext
 from pyptoc.dialects.diagnostics import error
 from pyptoc.dialects.npu import KernelOp, LaunchOp, TasksOp
 from pyptoc.dialects.npu_attrs import Unit
+from pyptoc.dialects.walk import LAUNCH_KEYS
 from pyptoc.passes.base import PyptocPass
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.cleanup import erase_dead
@@ -105,6 +107,9 @@ def outline(tasks: TasksOp, name: str) -> KernelOp:
             use.operation.operands[use.index] = argument
     launch = launch_of(tasks, name, parameters)
     attributes = dict(tasks.attributes)
+    for key in LAUNCH_KEYS:
+        if key in attributes:
+            launch.attributes[key] = attributes.pop(key)
     location = tasks.location
     body = tasks.detach_region(tasks.body)
     replace_op(tasks, launch)

@@ -53,6 +53,7 @@ def contraction_of(op: MatmulOp | ScaledMmOp, shapes: Shapes) -> Contraction:
         op.a_trans is not None,
         isinstance(op, MatmulOp) and op.scale is not None,
         isinstance(op, MatmulOp) and op.bias is not None,
+        op.b_trans is not None,
     )
 
 
@@ -64,4 +65,4 @@ def may_split(op: Operation, shapes: Shapes) -> bool:
     if tile is None or tile.split_k in (0, 1):
         return False
     k = matmul_shape(op, shapes).k
-    return not k.is_const or k.value > min(tile.k[1:])
+    return not k.is_const or k.value > max(tile.k[1:])

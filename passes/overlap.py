@@ -6,13 +6,13 @@ Which tasks of one launch touch what a task of another does: the selector of a w
     ->      [%j floordiv 2, 2 * %j - 4 * (%j floordiv 2) : ..]
 
 Two boxes that are not empty meet where in every dimension each one starts before the
-other ends. With a start of `lo` (where it is a max: all of `los`) and an end that is the
-least of `ends`, that is a conjunction of inequalities: `lo < their end`,
-`ends > their lo`. One in a single grid index limits the range of that index. One in no
-index is proven, or a guard that makes the range empty where it does not hold. Where one
-dimension has two indices (blocks in blocks), the outer one is limited by what all of its
-inner ones touch; then the inner one, if the outer is a single one, or all of them, if
-the box covers them. `i mod 2` and `i floordiv 2` count as two indices of their own.
+other ends. With starts `los`, of which the greatest counts, and `ends`, of which the
+least does, these are inequalities that hold together: each start before my end, each
+end behind my start. One in a single grid index limits the range of that index. One in
+no index is proven, or a guard that makes the range empty where it does not hold. Where
+a dimension has two indices (blocks in blocks), the outer one is limited by what all of
+its inner ones touch; then the inner one, if the outer is a single one, or all of them,
+if the box covers them. `i mod 2` and `i floordiv 2` count as two indices of their own.
 
 Where no product of ranges says it, the launch compares the boxes: `overlaps`.
 """
@@ -168,7 +168,7 @@ class Ranges:
     """Nothing meets unless these are at least 1."""
 
 
-class NoRange(Exception):
+class NoRangeError(Exception):
     """No product of ranges says which tasks are meant."""
 
 
@@ -190,7 +190,8 @@ class Selection:
 
     def __post_init__(self) -> None:
         self.facts = self.facts.copy()
-        self.indices: set[Hashable] = set(self.tasks.grid_args)
+        self._keys: list[Hashable] = list(self.tasks.grid_args)
+        self.indices: set[Hashable] = set(self._keys)
 
     def selector(self, theirs: Spans, mine: Spans) -> Selector:
         """The tasks that meet `mine`; `overlaps` where no ranges say it."""
@@ -199,7 +200,7 @@ class Selection:
             for one, other in zip(theirs, mine, strict=True):
                 self._meet(one, *self._symbolic(other))
             return self._box()
-        except NoRange:
+        except NoRangeError:
             return OVERLAPS
 
     def _symbolic(self, span: Span) -> tuple[Expr, Expr, Span]:
@@ -274,7 +275,7 @@ class Selection:
     def _limit(self, e: Expr, key: Hashable, limit: Expr) -> None:
         found = limit_of(e, key, limit, self.facts)
         if found is None:
-            raise NoRange
+            raise NoRangeError
         kept = self.found.ends if found.is_upper else self.found.los
         kept.setdefault(key, []).append(simplify(found.value, self.facts))
 
@@ -297,7 +298,7 @@ class Selection:
         self._meet(whole, lo, end, mine)
         start, stop = self._range(outer)
         if start is None or stop is None:
-            raise NoRange
+            raise NoRangeError
         if prove_le(stop, start + 1, self.facts):
             self._meet(theirs.subs({outer: start}), lo, end, mine)
             return
@@ -306,32 +307,32 @@ class Selection:
             any(prove_le(e, stop, self.facts) for e in last.ends) for stop in mine.ends
         )
         if not covers:
-            raise NoRange
+            raise NoRangeError
 
     def _stride(self, theirs: Span, key: Hashable) -> int:
         slopes = [slope_of(start, key) for start in theirs.los]
         known = [s.value for s in slopes if s is not None and s.is_const]
         if len(known) != len(slopes) or min(known) < 0:
-            raise NoRange
+            raise NoRangeError
         return max(known)
 
     def _over_all(self, theirs: Span, key: Hashable) -> Span:
         """What all values of one index touch, if that leaves no gaps."""
         whole = over_all(theirs, key, self._size(key), self.facts)
         if whole is None:
-            raise NoRange
+            raise NoRangeError
         return whole
 
     def _size(self, key: Hashable) -> Expr:
         """How many values an index has, or the half of one, whatever the other is."""
         for index, (quotient, remainder, count) in self.pairs.items():
-            size = self.grid[list(self.tasks.grid_args).index(index)]
+            size = dict(zip(self._keys, self.grid, strict=True))[index]
             if key in (*quotient.symbols(), *remainder.symbols()):
                 if not prove_multiple(size, count, self.facts):
-                    raise NoRange
+                    raise NoRangeError
                 is_outer = key in quotient.symbols()
                 return size.floordiv(count) if is_outer else Expr.const(count)
-        return self.grid[list[Hashable](self.tasks.grid_args).index(key)]
+        return dict(zip(self._keys, self.grid, strict=True))[key]
 
     # -- the result
 
@@ -386,7 +387,7 @@ class Selection:
                 None if end is None else end * count,
             )
         if lo is None or end is None or not prove_le(end, lo + 1, self.facts):
-            raise NoRange
+            raise NoRangeError
         start = maximum(first or 0, 0)
         stop = minimum(count if last is None else last, count)
         return (
@@ -399,7 +400,7 @@ class Selection:
         amount = simplify(minimum(*self.found.guards), self.facts)
         sizes = [size for size in self.grid if size.is_const]
         if not sizes:
-            raise NoRange
+            raise NoRangeError
         axis = min(
             (a for a, size in enumerate(self.grid) if size.is_const),
             key=lambda a: (ranges[a] is not None, self.grid[a].value),

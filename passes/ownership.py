@@ -50,9 +50,17 @@ from pyptoc.dialects.pypto.shape import (
 from pyptoc.dialects.tile_types import element_bits
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.index_shapes import Scatter
+from pyptoc.passes.reshape_views import view_of_reshape
 from pyptoc.passes.structured import defined_in
 from pyptoc.passes.typed import tensor_type
 from pyptoc.passes.windows import is_view
+
+KEEPERS: dict[type[Operation], str] = {
+    scf.ForOp: "the loop begins with",
+    scf.YieldOp: "the block hands on",
+    func.ReturnOp: "the function returns",
+}
+"""What needs a tensor of its own, in words."""
 
 
 @dataclass
@@ -66,8 +74,11 @@ class Ownership:
         """Insert clones until every destination and every result is its own."""
         for op in list(self.function.walk()):
             match op:
-                case ReshapeOp() | PrintOp() if is_view(op.source):
-                    self._copy_operand(op, 0)
+                case ReshapeOp() if is_view(op.source):
+                    if not view_of_reshape(op):
+                        self._copy_operand(op, 0, "a reshape needs it side by side")
+                case PrintOp() if is_view(op.source):
+                    self._copy_operand(op, 0, "a part of it is printed")
                 case _ if isinstance(op, AssembleOp | Scatter):
                     self._own_destination(op)
                 case scf.ForOp():
@@ -86,9 +97,11 @@ class Ownership:
         while not self.may_overwrite(op.dest, op):
             user, index = self._outermost(op, list(op.operands).index(op.dest))
             root = root_of(user.operands[index])
+            reason = "it is changed, and its old value is used later"
             if is_argument(root, self.function):
                 self._warn_copy(user, root)
-            self._copy_operand(user, index)
+                reason = ""
+            self._copy_operand(user, index, reason)
 
     def _outermost(self, user: Operation, index: int) -> tuple[Operation, int]:
         """
@@ -183,16 +196,27 @@ class Ownership:
             if not isinstance(value.type, TensorType):
                 continue
             root = root_of(value)
-            if is_borrowed(value) or foreign(root) or root in seen:
-                self._copy_operand(op, index)
+            if is_borrowed(value):
+                self._copy_operand(op, index, f"{KEEPERS[type(op)]} a view")
+            elif foreign(root):
+                self._copy_operand(
+                    op, index, f"{KEEPERS[type(op)]} what is not its own"
+                )
+            elif root in seen:
+                self._copy_operand(op, index, f"{KEEPERS[type(op)]} it twice")
             seen.add(root)
 
-    def _copy_operand(self, op: Operation, index: int) -> None:
+    def _copy_operand(self, op: Operation, index: int, reason: str) -> None:
+        """A copy of an operand, with a remark that says why; "": it has been said."""
         build, value = Builder.before(op), op.operands[index]
         if isinstance(value, OpResult) and isinstance(value.op, EmptyOp):
             clone = build.value(value.op.clone())  # nothing is there to be read
         else:
             clone = build.value(CloneOp.make(value))
+            if reason:
+                name = value.name_hint or root_of(value).name_hint or "a tensor"
+                text = f"'{name}' is copied, {size_text(value)}: {reason}"
+                self.context.remark(op, text)
         clone.name_hint = value.name_hint
         op.operands[index] = clone
 

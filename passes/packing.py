@@ -1,7 +1,8 @@
 """
 Packing buffers into a memory: dynamic storage allocation.
 
-Each request has a size, and a list of others with which it may not share a byte. We
+Each request has a size, and a list of others with which it may not share a byte, unless
+the two are partners: then they may begin at one address, which is working in place. We
 want addresses below a capacity. First-fit in a good order of requests nearly always
 finds them; the optimum is first-fit in *some* order (that of its addresses), so what is
 left is a search over orders:
@@ -38,15 +39,17 @@ def pack(
     conflicts: Sequence[Sequence[int]],
     capacity: int,
     lower_bound: int = 0,
+    partners: Sequence[Sequence[int]] | None = None,
 ) -> Packing:
     """
     Addresses for requests of these sizes, below `capacity` if that can be found.
 
     `conflicts[i]` lists the requests that may not share a byte with i; the relation is
-    symmetric. `lower_bound` is a height that no packing can undercut, if one is known.
-    Sizes are multiples of the alignment, so that all addresses are too.
+    symmetric, as `partners` is. `lower_bound` is a height that no packing can undercut,
+    if one is known. Sizes are multiples of the alignment, so that addresses are too.
     """
     target = max(capacity, lower_bound)
+    problem = _Problem(sizes, conflicts, partners or [()] * len(sizes))
     best: Packing | None = None
     everything = range(len(sizes))
     for order in (
@@ -54,80 +57,88 @@ def pack(
         sorted(everything, key=lambda i: (-sizes[i] * (1 + len(conflicts[i])), i)),
         list(everything),
     ):
-        found = _first_fit(order, sizes, conflicts)
+        found = problem.first_fit(order)
         if best is None or found.height < best.height:
             best = found
         if best.height <= target:
             return best
-        improved = _improve(order, found, sizes, conflicts, target)
+        improved = problem.improve(order, found, target)
         if improved.height < best.height:
             best = improved
         if best.height <= target:
             return best
     assert best is not None
     if lower_bound <= capacity:
-        search = _Search(sizes, conflicts, capacity)
+        search = _Search(problem, capacity)
         return search.run() or best
     return best
 
 
-def _first_fit(
-    order: Sequence[int], sizes: Sequence[int], conflicts: Sequence[Sequence[int]]
-) -> Packing:
-    addresses = [-1] * len(sizes)
-    height = 0
-    for i in order:
-        addresses[i] = _lowest(i, addresses, sizes, conflicts)
-        height = max(height, addresses[i] + sizes[i])
-    return Packing(tuple(addresses), height)
+@dataclass(frozen=True)
+class _Problem:
+    sizes: Sequence[int]
+    conflicts: Sequence[Sequence[int]]
+    partners: Sequence[Sequence[int]]
 
+    def first_fit(self, order: Sequence[int]) -> Packing:
+        addresses = [-1] * len(self.sizes)
+        height = 0
+        for i in order:
+            addresses[i] = self.lowest(i, addresses)
+            height = max(height, addresses[i] + self.sizes[i])
+        return Packing(tuple(addresses), height)
 
-def _lowest(
-    i: int,
-    addresses: Sequence[int],
-    sizes: Sequence[int],
-    conflicts: Sequence[Sequence[int]],
-) -> int:
-    """The lowest address where i meets none of those placed (address -1: not yet)."""
-    taken = sorted((addresses[j], sizes[j]) for j in conflicts[i] if addresses[j] >= 0)
-    address = 0
-    for start, size in taken:
-        if start - address >= sizes[i]:
-            break
-        address = max(address, start + size)
-    return address
+    def lowest(self, i: int, addresses: Sequence[int]) -> int:
+        """The lowest address where i meets none of those placed (address -1: not yet),
+        or only partners, exactly."""
+        placed = [j for j in self.conflicts[i] if addresses[j] >= 0]
+        address = self._gap(i, sorted((addresses[j], self.sizes[j]) for j in placed))
+        for partner in self.partners[i]:
+            place = addresses[partner]
+            if 0 <= place < address and self._fits(i, place, placed, addresses):
+                address = place
+        return address
 
+    def _gap(self, i: int, taken: Sequence[tuple[int, int]]) -> int:
+        address = 0
+        for start, size in taken:
+            if start - address >= self.sizes[i]:
+                break
+            address = max(address, start + size)
+        return address
 
-def _improve(
-    order: Sequence[int],
-    found: Packing,
-    sizes: Sequence[int],
-    conflicts: Sequence[Sequence[int]],
-    target: int,
-) -> Packing:
-    order = list(order)
-    best = found
-    for _ in range(IMPROVEMENTS):
-        top = [i for i in order if found.addresses[i] + sizes[i] == found.height]
-        rest = [i for i in order if found.addresses[i] + sizes[i] != found.height]
-        order = top + rest
-        found = _first_fit(order, sizes, conflicts)
-        if found.height < best.height:
-            best = found
-        if best.height <= target:
-            break
-    return best
+    def _fits(
+        self, i: int, place: int, placed: Sequence[int], addresses: Sequence[int]
+    ) -> bool:
+        """Whether i can lie at `place`, where one of its partners lies."""
+        return all(
+            addresses[j] >= place + self.sizes[i]
+            or addresses[j] + self.sizes[j] <= place
+            or (addresses[j] == place and j in self.partners[i])
+            for j in placed
+        )
+
+    def improve(self, order: Sequence[int], found: Packing, target: int) -> Packing:
+        order = list(order)
+        best = found
+        for _ in range(IMPROVEMENTS):
+            ends = [a + s for a, s in zip(found.addresses, self.sizes, strict=True)]
+            top = [i for i in order if ends[i] == found.height]
+            order = top + [i for i in order if ends[i] != found.height]
+            found = self.first_fit(order)
+            if found.height < best.height:
+                best = found
+            if best.height <= target:
+                break
+        return best
 
 
 class _Search:
     """Depth-first over orders in which addresses ascend, pruned at the capacity."""
 
-    def __init__(
-        self, sizes: Sequence[int], conflicts: Sequence[Sequence[int]], capacity: int
-    ) -> None:
-        self.sizes = sizes
-        self.conflicts = conflicts
-        self.capacity = capacity
+    def __init__(self, problem: _Problem, capacity: int) -> None:
+        self.problem, self.capacity = problem, capacity
+        self.sizes = sizes = problem.sizes
         self.addresses = [-1] * len(sizes)
         self.steps = SEARCH_STEPS
         self.by_size = sorted(range(len(sizes)), key=lambda i: -sizes[i])
@@ -144,10 +155,11 @@ class _Search:
         choices: list[tuple[int, int]] = []
         for i in self.by_size:
             if self.addresses[i] < 0:
-                address = _lowest(i, self.addresses, self.sizes, self.conflicts)
-                if address + self.sizes[i] > self.capacity:
+                address = self.problem.lowest(i, self.addresses)
+                if address + self.sizes[i] <= self.capacity:
+                    choices.append((address, i))
+                elif all(self.addresses[j] >= 0 for j in self.problem.partners[i]):
                     return False  # It only gets worse as others are placed.
-                choices.append((address, i))
         for address, i in choices:
             self.steps -= 1
             if self.steps < 0:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import cast
 
 from xdsl.dialects import scf
 from xdsl.ir import SSAValue
@@ -89,11 +88,11 @@ def covers(tasks: TasksOp, reach: Reach, grid: Dims, dims: Dims, facts: Facts) -
     """Whether all tasks together touch all of the buffer."""
     if not reach.exact:
         return False
-    left = dict(zip(tasks.grid_args, grid, strict=True))
+    left = dict[Hashable, Expr](zip(tasks.grid_args, grid, strict=True))
     for span, dim in zip(reach.spans, dims, strict=True):
         whole: Span | None = span
         for key in span.symbols() & set(tasks.grid_args):
-            size = left.pop(cast("SSAValue", key), None)
+            size = left.pop(key, None)
             if size is None or whole is None:
                 return False
             whole = over_all(whole, key, size, facts)
@@ -123,7 +122,7 @@ def over_trips(
 
 def _without(
     given: Sequence[Span],
-    dims: Dims,
+    dims: Sequence[Expr],
     loop: scf.ForOp | scf.IfOp,
     kept: Iterable[Hashable],
     facts: Facts,
@@ -159,48 +158,57 @@ def keeps_to_its_trip(
     """Whether `mine` never meets what `earlier` touched in a trip before."""
     given, dims = (mine.spans, earlier.spans), shapes.dims(mine.buffer)
     if defined_in(mine.buffer, loop) or defined_in(earlier.buffer, loop):
-        places = [bytes_of(reach.buffer, shapes) for reach in (mine, earlier)]
-        base = places[0][0]
-        if base is not places[1][0] or defined_in(base, loop):
+        places = [place_of(reach.buffer, shapes) for reach in (mine, earlier)]
+        base, counter = places[0].base, loop.body.block.args[0]
+        if base is not places[1].base or defined_in(base, loop):
             return False
-        given = (places[0][1],), (places[1][1],)
-        dims = (bytes_of(base, shapes)[1].end,)
+        if not all(_slope(place.offset, counter) > 0 for place in places):
+            return False  # They take turns.
+        given = (bytes_of(mine.buffer, shapes),), (bytes_of(earlier.buffer, shapes),)
+        dims = (bytes_of(base, shapes).end,)
     elif mine.buffer is not earlier.buffer:
         return False
     counter = loop.body.block.args[0]
-    back = {counter: Expr.sym(counter) - shapes.expr(loop.step)}
-    now, before = (_without(one, dims, loop, (counter,), facts) for one in given)
-    return any(
-        _moves_on(a, b, counter, back, facts) for a, b in zip(now, before, strict=True)
-    )
+    back: dict[Hashable, Expr | int] = {
+        counter: Expr.sym(counter) - shapes.expr(loop.step)
+    }
+    for now, before, dim in zip(*given, dims, strict=True):
+        if counter not in now.symbols() & before.symbols():
+            continue
+        here, there = (
+            _without([span], [dim], loop, (counter,), facts)[0]
+            for span in (now, before)
+        )
+        if _moves_on(here, there, counter, back, facts):
+            return True
+    return False
 
 
-def bytes_of(memory: SSAValue, shapes: Shapes) -> tuple[SSAValue, Span]:
-    """The memory that a memref is a part of, and which bytes of it."""
+def bytes_of(memory: SSAValue, shapes: Shapes) -> Span:
+    """Which bytes of the memory that it is a part of a memref has."""
     place = place_of(memory, shapes)
     size = Expr.const(stored_bytes(memory_type(memory).element_type))
     for dim in shapes.dims(memory):
         size = size * dim
-    return place.base, Span.of(place.offset, size)
+    return Span.of(place.offset, size)
 
 
 def _moves_on(
     now: Span,
     before: Span,
     counter: SSAValue,
-    back: dict[SSAValue, Expr],
+    back: dict[Hashable, Expr | int],
     facts: Facts,
 ) -> bool:
     """Whether the trips before end before this one starts, or the other way round."""
-    last = dict[Hashable, "Expr | int"](back.items())
     for end in before.ends:
         if _slope(end, counter) >= 0 and any(
-            prove_le(end.subs(last), lo, facts) for lo in now.los
+            prove_le(end.subs(back), lo, facts) for lo in now.los
         ):
             return True
     for lo in before.los:
         if _slope(lo, counter) <= 0 and any(
-            prove_le(end, lo.subs(last), facts) for end in now.ends
+            prove_le(end, lo.subs(back), facts) for end in now.ends
         ):
             return True
     return False

@@ -7,12 +7,15 @@ becomes
 
     %t = npu.launch @gmm_0[%mb, 28] (%a, %y) {order = "row", assign = "static"} : ...
 
-`order = "row"` walks the grid with the last index innermost, as it is written. `assign`
-says which core takes a task: "static" deals the tasks out in that order, one to each
-core in turn, which needs no counter in memory and suits tasks that take equally long;
-cube tasks do, since they are equal boxes. "dynamic" gives the next task to whichever
-core is free; vector and mixed tasks use it, since their rows may depend on data.
-Attributes that are there already are kept, and no wait is added or removed.
+`order` is the walk through the grid (`dialects/walk.py` draws them): the one that the
+tile has, written by the author or chosen by infer-tiles for what neighbours find in L2,
+else "row", the grid as it is written. `assign` says which core takes a task: "static"
+deals the tasks out in that order, one to each core in turn, which needs no counter in
+memory and suits tasks that take equally long; cube tasks do, since they are equal
+boxes. "dynamic" gives the next task to whichever core is free; vector and mixed tasks
+use it, since their rows may depend on data. Attributes that are there already are kept,
+and no wait is added or removed. `axes`, the grid's axes of rows and columns of tiles,
+is left out where they are the last two.
 """
 
 from __future__ import annotations
@@ -48,3 +51,5 @@ class SchedulePass(PyptocPass):
                 unit = kernels[op.callee_name].unit.data
                 op.attributes.setdefault("order", _ROW)
                 op.attributes.setdefault("assign", _ASSIGN[unit])
+                if op.task_order.axes in (None, (op.rank - 2, op.rank - 1)):
+                    op.attributes.pop("axes", None)

@@ -23,16 +23,9 @@ from typing import ClassVar
 from xdsl.dialects.builtin import ModuleOp
 
 from pyptoc.dialects.context import PyptocContext
-from pyptoc.dialects.diagnostics import CompileError
-from pyptoc.dialects.npu import KernelOp, kernels_of
+from pyptoc.dialects.npu import kernels_of
 from pyptoc.dialects.npu_attrs import Unit
-from pyptoc.dialects.tile_alloc import Allocation
 from pyptoc.passes.base import PyptocPass
-from pyptoc.passes.cleanup import erase_dead
-from pyptoc.passes.messages import LoopPair, find_pairs
-from pyptoc.passes.plan_memory import PlanMemoryPass
-from pyptoc.passes.skew_loop import skew_loop
-from pyptoc.passes.stages import Stuck, plan_stages
 
 
 @dataclass(frozen=True)
@@ -44,55 +37,8 @@ class SkewPass(PyptocPass):
 
     def run(self, ctx: PyptocContext, module: ModuleOp) -> None:
         for kernel in kernels_of(module).values():
-            pairs = find_pairs(kernel) if kernel.unit.data == Unit.MIXED else []
-            if not pairs:
-                continue
-            before = kernel.clone()
-            for pair in pairs:
-                _skew(ctx, kernel, pair)
-            erase_dead(kernel)
-            if not _has_room(ctx, kernel) and _has_room(ctx, before):
-                _restore(kernel, before)
-                ctx.remark(
-                    before,
-                    f"the cores of @{before.sym_name.data} do not overlap: tiles of "
-                    "several trips at once do not fit",
-                )
+            if kernel.unit.data == Unit.MIXED:
+                # Most programs have no use for it.
+                from pyptoc.passes.skew_kernel import skew_kernel
 
-
-def _has_room(ctx: PyptocContext, kernel: KernelOp) -> bool:
-    """Whether `plan-memory` finds a place for every buffer."""
-    sizes: dict[str, int] = {}
-    for op in kernel.walk():
-        if isinstance(op, Allocation):
-            space = op.type.space.value
-            sizes[space] = sizes.get(space, 0) + op.total_bytes
-    if all(size <= ctx.machine.space(space).bytes for space, size in sizes.items()):
-        return True
-    try:
-        PlanMemoryPass().run(ctx.clone(), ModuleOp([kernel.clone()]))
-    except CompileError:
-        return False
-    return True
-
-
-def _restore(kernel: KernelOp, before: KernelOp) -> None:
-    """Put `before` in the place of the kernel."""
-    block = kernel.parent
-    assert block is not None
-    block.insert_op_before(before, kernel)
-    kernel.detach()
-    kernel.erase(safe_erase=False)
-
-
-def _skew(ctx: PyptocContext, kernel: KernelOp, pair: LoopPair) -> None:
-    found = plan_stages(pair)
-    if isinstance(found, Stuck):
-        ctx.remark(
-            found.op,
-            f"the cores of @{kernel.sym_name.data} do not overlap in this loop: "
-            f"{found.reason}",
-        )
-        return
-    for side in found.values():
-        skew_loop(side)
+                skew_kernel(ctx, kernel)

@@ -1,8 +1,8 @@
-"""Fewer slots for an allocation, where that keeps the program's meaning."""
+"""Fewer or more slots for an allocation, where that keeps the program's meaning."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 
 from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import IntegerAttr
@@ -10,9 +10,10 @@ from xdsl.ir import Block, SSAValue
 
 from pyptoc.dialects.assembly import INDEX, int_attr
 from pyptoc.dialects.expr import Expr
+from pyptoc.dialects.expr_core import Call
 from pyptoc.dialects.npu_attrs import ExprAttr
 from pyptoc.dialects.pypto.scalars import IndexOp
-from pyptoc.dialects.tile import AllocOp, Instruction
+from pyptoc.dialects.tile import AllocOp, GatherOp, Instruction, LoadOp, SlotOp
 from pyptoc.passes.liveness import Lifetime
 
 SPARE = "npu.spare"
@@ -47,7 +48,7 @@ def slot_identity(slot: int | SSAValue) -> Hashable:
 
 def can_lower_slots(life: Lifetime) -> bool:
     """
-    Whether the allocation works with fewer slots.
+    Whether the allocation works with another number of slots.
 
     It does if a trip uses one slot and fills it before it reads it. Where a trip uses
     two (one filled ahead for the next trip), or reads what an earlier one left, every
@@ -68,28 +69,69 @@ def can_lower_slots(life: Lifetime) -> bool:
     return not any(value in ours for value in first.reads())
 
 
-def lower_slots(life: Lifetime, slots: int) -> None:
-    """Leave `slots` slots; each index is taken modulo that, or goes if it is one."""
+def can_raise_slots(life: Lifetime) -> bool:
+    """Whether more slots let transfers from memory run further ahead of their use."""
+    return (
+        isinstance(life.first_user, LoadOp | GatherOp)
+        and can_lower_slots(life)
+        and all(_counted(op, life.alloc.slot_count) for op in life.slot_ops)
+    )
+
+
+def change_slots(life: Lifetime, slots: int) -> None:
+    """
+    Give an allocation `slots` slots.
+
+    An index `i mod old` becomes `i mod slots`, so that consecutive trips use different
+    ones; any other is taken modulo that. With one slot it goes.
+    """
     alloc = life.alloc
     if not isinstance(alloc, AllocOp):
         alloc.properties["slots"] = int_attr(slots)
         return
+    old = alloc.slot_count
     alloc.set_slots(slots)
     for op in life.slot_ops:
+        slot = op.slot
+        assert isinstance(slot, SSAValue)
         if slots == 1:
             op.results[0].replace_all_uses_with(alloc.results[0])
             op.detach()
             op.erase()
+            _drop_unused(slot)
             continue
-        slot = op.slot
-        assert isinstance(slot, SSAValue)
-        wrapped = IndexOp.create(
-            operands=[slot],
-            properties={"expr": ExprAttr(Expr.sym("s0").mod(slots))},
+        operands, counter = _counted(op, old) or ((slot,), Expr.sym("s0"))
+        index = IndexOp.create(
+            operands=operands,
+            properties={"expr": ExprAttr(counter.mod(slots))},
             result_types=[INDEX],
         )
-        wrapped.location = op.location
+        index.location = op.location
         block = op.parent
         assert isinstance(block, Block)
-        block.insert_op_before(wrapped, op)
-        op.operands[1] = wrapped.results[0]
+        block.insert_op_before(index, op)
+        op.operands[1] = index.results[0]
+        _drop_unused(slot)
+
+
+def _drop_unused(index: SSAValue) -> None:
+    owner = index.owner
+    if isinstance(owner, IndexOp) and index.first_use is None:
+        owner.detach()
+        owner.erase()
+
+
+def _counted(op: SlotOp, slots: int) -> tuple[Sequence[SSAValue], Expr] | None:
+    """What is counted round in `slots` slots: of `pypto.index %k mod 2`, %k."""
+    slot = op.slot
+    owner = slot.owner if isinstance(slot, SSAValue) else None
+    if not isinstance(owner, IndexOp):
+        return None
+    expr = owner.expr.data
+    if not isinstance(expr, Expr) or expr.constant:
+        return None
+    (atom, factor), *others = expr.terms.items() or [(None, 0)]
+    if not isinstance(atom, Call) or atom.op != "mod" or factor != 1 or others:
+        return None
+    counter, divisor = atom.args
+    return (owner.operands, counter) if divisor == Expr.const(slots) else None

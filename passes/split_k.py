@@ -14,14 +14,22 @@ The K loop of a matmul task becomes a grid axis; consumers add the partial sums.
 
 The sum runs from the first part to the last, so a result does not depend on which task
 finished first. Where the result is used by anything but the views of vector tasks, a
-task that adds the parts comes in between. The factor is the one in `npu.tile`, or the
-option's, or less where that would leave a part without a step (4 steps in 3 parts are
-2, 2 and none). The pass refuses, with a remark, where the matmul adds onto a given
-tensor.
+task that adds the parts comes in between. That is the strategy `workspace`; with
+`atomic` (`split_k = 2 atomic` in the tile, or the option) the parts are added where the
+result is, in any order: a result in f32 may differ from run to run.
+
+    %z = npu.tasks .. outs(%o = %y0) on vector { npu.assemble (zeros) into %o[..] }
+    %y = npu.tasks (%i, %j, %s) in (.., 2) outs(%o = %z) on cube {
+      .. ; npu.assemble %acc into %o[..] {combine = "add"} }
+
+The factor is the one in `npu.tile`, or the option's, or less where that would leave a
+part without a step (4 steps in 3 parts are 2, 2 and none). The pass refuses, with a
+remark, where the matmul adds onto a given tensor, or where one task has no loop over K.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, cast
 
@@ -36,7 +44,7 @@ from pyptoc.dialects.npu import AssembleOp, TasksOp
 from pyptoc.dialects.npu_attrs import Unit
 from pyptoc.dialects.pypto.attrs import CubeTileAttr, VecTileAttr
 from pyptoc.dialects.pypto.elementwise import AddOp
-from pyptoc.dialects.pypto.shape import CloneOp, EmptyOp, ViewOp
+from pyptoc.dialects.pypto.shape import CloneOp, EmptyOp, FullOp, ViewOp
 from pyptoc.passes.base import PyptocPass
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.cleanup import erase_dead
@@ -47,8 +55,11 @@ from pyptoc.passes.task_builder import Roots
 from pyptoc.passes.task_form import replace_op
 from pyptoc.passes.tile_settings import TILE
 from pyptoc.passes.tile_vector import VectorTiler
-from pyptoc.passes.typed import element_type
+from pyptoc.passes.typed import constant, element_type
 from pyptoc.passes.vector_tiles import VectorChooser
+
+ATOMIC = "atomic"
+STRATEGIES = ("workspace", ATOMIC)
 
 
 @dataclass(frozen=True)
@@ -62,6 +73,9 @@ class SplitKPass(PyptocPass):
     factor: int | None = None
     """Split every matmul into so many parts instead (1: none)."""
 
+    strategy: str | None = None
+    """How parts become a sum: `workspace` or `atomic`; by default as the tile says."""
+
     def run(self, ctx: PyptocContext, module: ModuleOp) -> None:
         if self.factor is not None and self.factor < 1:
             error(
@@ -70,6 +84,14 @@ class SplitKPass(PyptocPass):
                 f"split-k{{factor={self.factor}}}: K has at least one part",
                 rule="a split factor is a whole number of at least 1",
                 help="split-k{factor=2}; without a factor the tiles decide",
+            )
+        if self.strategy not in (None, *STRATEGIES):
+            error(
+                None,
+                "PTO504",
+                f"split-k{{strategy={self.strategy}}}: there is no such strategy",
+                rule=f"a strategy is one of {', '.join(STRATEGIES)}",
+                help=f"split-k{{strategy={ATOMIC}}}; without one the tiles decide",
             )
         for function in list(module.walk()):
             if not isinstance(function, func.FuncOp):
@@ -81,7 +103,10 @@ class SplitKPass(PyptocPass):
                 if tasks.unit.data == Unit.CUBE:
                     factor = self.factor or factor_of(tasks)
                     if factor > 1:
-                        SplitK(ctx, tasks, factor, roots).run()
+                        atomic = self.strategy == ATOMIC or (
+                            self.strategy is None and is_atomic(tasks)
+                        )
+                        SplitK(ctx, tasks, factor, roots, atomic).run()
             erase_dead(function)
 
 
@@ -89,6 +114,12 @@ def factor_of(tasks: TasksOp) -> int:
     """The split factor that infer-tiles decided."""
     tile = tasks.attributes.get(TILE)
     return tile.split_k if isinstance(tile, CubeTileAttr) else 1
+
+
+def is_atomic(tasks: TasksOp) -> bool:
+    """Whether the tile says that parts are added where the result is."""
+    tile = tasks.attributes.get(TILE)
+    return isinstance(tile, CubeTileAttr) and tile.atomic
 
 
 @dataclass
@@ -99,12 +130,16 @@ class SplitK:
     tasks: TasksOp
     factor: int
     roots: Roots
+    atomic: bool = False
 
     def __post_init__(self) -> None:
         self.shapes = Shapes()
 
     def run(self) -> None:
         """Split, unless the destination or the element type forbids it."""
+        if self._k_loop() is None:
+            self.context.remark(self.tasks, "not split over K: a task has it in L1")
+            return
         start = self.shapes.expr(self._loop().lb)
         if not start.is_const or start.value:
             return  # it is split already
@@ -118,10 +153,16 @@ class SplitK:
         if not self._drop_empty_parts():
             return
         self._check_type()
+        self._check_result()
+        if self.atomic:
+            filled = self._fill(initial)
+            index = self._split_loop()
+            replace_op(self.tasks, self._with_parts(index, filled, ()))
+            return
         self._combine_for_others()
         parts = self._parts_destination(initial)
         index = self._split_loop()
-        self._replace(self._with_parts(index, parts))
+        self._replace(self._with_parts(index, parts, (index,)))
 
     def _drop_empty_parts(self) -> bool:
         """Reduce the factor until each part has a step; whether two are left."""
@@ -140,13 +181,43 @@ class SplitK:
         self.factor = parts
         return parts > 1
 
+    def _k_loop(self) -> scf.ForOp | None:
+        """The K loop of the tasks, the outermost one; None if there is none."""
+        loops = (op for op in self.tasks.body.walk() if isinstance(op, scf.ForOp))
+        return next((loop for loop in loops if loop.iter_args), None)
+
     def _loop(self) -> scf.ForOp:
-        """The K loop of the tasks."""
-        return next(
-            op
-            for op in self.tasks.body.walk()
-            if isinstance(op, scf.ForOp) and op.iter_args
+        loop = self._k_loop()
+        assert loop is not None
+        return loop
+
+    def _check_result(self) -> None:
+        """What is done to a sum once is not done to each of its parts."""
+        loop = self._loop()
+        stored = next(op for op in self.tasks.body.walk() if isinstance(op, AssembleOp))
+        starts = loop.iter_args[0].owner
+        if stored.source in loop.results and isinstance(starts, FullOp):
+            return
+        error(
+            self.tasks,
+            "PTO214",
+            "split-k of a product with a bias, an output scale, relu or a cast",
+            rule="with split_k the parts are added before anything is done to the sum",
+            help="leave out the factor: the tiles decide for each product",
         )
+
+    def _fill(self, initial: SSAValue) -> SSAValue:
+        """The destination, filled with zeros by tasks before these."""
+        type_ = initial.type
+        dims = self.shapes.dims(initial)
+        build = Builder.before(self.tasks)
+        sizes = [build.index_or_int(self.roots.concrete(dim)) for dim in dims]
+        zero = constant(0, element_type(initial))
+        fill = FullOp.make(zero, sizes, result_type=type_)
+        filled = build.value(fill, self.tasks.results[0].name_hint)
+        self.tasks.operands[self.tasks.operands.index(initial)] = filled
+        self._as_tasks(fill)
+        return self.tasks.outs[0]
 
     def _check_type(self) -> None:
         name = str(element_type(self.tasks.outs[0]))
@@ -187,13 +258,21 @@ class SplitK:
         loop.operands[1] = build.index(minimum(total, start + chunk))
         return index
 
-    def _with_parts(self, index: SSAValue, parts: SSAValue) -> TasksOp:
-        """The tasks with one more axis, assembling part `index` into `parts`."""
+    def _with_parts(
+        self, index: SSAValue, parts: SSAValue, leading: Sequence[SSAValue]
+    ) -> TasksOp:
+        """
+        The tasks with one more axis.
+
+        Part `index` is assembled into `parts` at `leading`, or added to what is there.
+        """
         tasks = self.tasks
         out = tasks.block.args[-1]
+        combine = None if leading else "add"
         for op in list(tasks.body.walk()):
             if isinstance(op, AssembleOp):
-                new = AssembleOp.make(op.source, out, [index, *op.mixed_offsets])
+                offsets = [*leading, *op.mixed_offsets]
+                new = AssembleOp.make(op.source, out, offsets, combine)
                 new.location = op.location
                 replace_op(op, new)
         out._type = parts.type  # pyright: ignore[reportPrivateUsage]
@@ -251,18 +330,22 @@ class SplitK:
         copy.name_hint = result.name_hint
         for use in others:
             use.operation.operands[use.index] = copy
-        group = Group(0, "vector", [clone])
-        domain = domain_of([clone], self.shapes)
+        self._as_tasks(clone)
+
+    def _as_tasks(self, op: CloneOp | FullOp) -> None:
+        """Vector tasks in the place of one op."""
+        group = Group(0, "vector", [op])
+        domain = domain_of([op], self.shapes)
         assert domain is not None
         machine = self.context.machine
         tile = VectorChooser(group, domain, self.shapes, machine).choose(None)
         assert tile is not None
-        clone.attributes[TILE] = VecTileAttr([tile.rows, tile.columns])
-        tiler = VectorTiler(group, self.shapes, self.roots, Builder.after(clone))
+        op.attributes[TILE] = VecTileAttr([tile.rows, tile.columns])
+        tiler = VectorTiler(group, self.shapes, self.roots, Builder.after(op))
         frame = tiler.run()
         frame.op.attributes["tag"] = StringAttr("split_k")
-        clone.detach()
-        clone.erase()
+        op.detach()
+        op.erase()
 
 
 def reads_in_task(op: Operation) -> bool:

@@ -73,11 +73,8 @@ def _use(op: Operation, values: set[SSAValue]) -> _Use:
         return _Use(reads, writes, reads, writes and not reads)
     found: list[_Use] = []
     for region in op.regions:
-        use = _Use()
-        for block in region.blocks:
-            for inner in block.ops:
-                use = use.then(_use(inner, values))
-        found.append(use)
+        first = region.blocks[0].first_op if region.blocks else None
+        found.append(_sequence(first, None, values))
     return _Use(
         any(use.reads for use in found),
         any(use.writes for use in found),
@@ -134,9 +131,10 @@ def _webs(loop: scf.ForOp, nodes: list[Operation], values: set[SSAValue]) -> lis
         if alloc.parent is not loop.body.block:
             return []
         return _by_reach(nodes, Web(values, alloc), carries=False)
-    if _rotates(values, loop) and not _outside_uses(alloc, loop):
+    everywhere = _all_of(value)
+    if _rotates(values, loop) and everywhere == values:
         return _by_reach(nodes, Web(values, alloc), carries=False)
-    if _is_used_behind(alloc, loop):
+    if _is_read_behind(alloc, loop, everywhere):
         return [_whole(nodes, Web(values, alloc, carried=True))]
     return _by_reach(nodes, Web(values, alloc), carries=True)
 
@@ -181,22 +179,13 @@ def _by_reach(nodes: list[Operation], like: Web, carries: bool) -> list[Web]:
     return [web for web in webs if web.users]
 
 
-def _slot_values(alloc: AllocOp) -> list[SSAValue]:
-    """The buffer and the slots that are taken of it."""
-    found: list[SSAValue] = [alloc.results[0]]
-    for use in alloc.results[0].uses:
-        if isinstance(use.operation, SlotOp):
-            found.append(use.operation.results[0])
-    return found
-
-
-def _outside_uses(alloc: AllocOp, loop: scf.ForOp) -> list[Operation]:
-    return [
-        use.operation
-        for value in _slot_values(alloc)
-        for use in value.uses
-        if not isinstance(use.operation, SlotOp) and not loop.is_ancestor(use.operation)
-    ]
+def _all_of(value: SSAValue) -> set[SSAValue]:
+    """The values in the whole kernel that may be the same bytes as a buffer."""
+    owner = value.owner
+    alloc = owner.source if isinstance(owner, SlotOp) else value
+    slots = [use.operation for use in alloc.uses]
+    found = {op.results[0] for op in slots if isinstance(op, SlotOp)} or {alloc}
+    return {other for other in found if _family(other) == _family(value)}
 
 
 def _rotates(values: set[SSAValue], loop: scf.ForOp) -> bool:
@@ -222,27 +211,27 @@ def _depends(value: SSAValue, loop: scf.ForOp) -> bool:
     return any(_depends(operand, loop) for operand in owner.operands)
 
 
-def _is_used_behind(alloc: AllocOp, loop: scf.ForOp) -> bool:
-    """Whether something behind the loop, or around again, may read the buffer."""
-    outer = loop.parent_op()
-    around = False
-    while outer is not None and not outer.is_ancestor(alloc):
-        around |= isinstance(outer, scf.ForOp)
-        outer = outer.parent_op()
-    block = alloc.parent
-    assert block is not None
-    order = {op: number for number, op in enumerate(block.ops)}
-    here = _top(loop, block)
-    for op in _outside_uses(alloc, loop):
-        top = _top(op, block)
-        if around or top is here or order[top] > order[here]:
+def _is_read_behind(alloc: AllocOp, loop: scf.ForOp, values: set[SSAValue]) -> bool:
+    """Whether what the loop leaves in a buffer may be read later."""
+    op: Operation = loop
+    while True:
+        use = _sequence(op.next_op, None, values)
+        outer = op.parent_op()
+        if use.exposed or use.kills or outer is None or op.parent is alloc.parent:
+            return use.exposed
+        # It may go round again.
+        first = outer.regions[0].block.first_op
+        if isinstance(outer, scf.ForOp) and _sequence(first, op, values).exposed:
             return True
-    return False
+        op = outer
 
 
-def _top(op: Operation, block: Block) -> Operation:
-    while op.parent is not block:
-        parent = op.parent_op()
-        assert parent is not None
-        op = parent
-    return op
+def _sequence(
+    op: Operation | None, end: Operation | None, values: set[SSAValue]
+) -> _Use:
+    """What operations do one after the other, up to `end`."""
+    use = _Use()
+    while op is not None and op is not end:
+        use = use.then(_use(op, values))
+        op = op.next_op
+    return use

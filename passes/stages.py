@@ -10,8 +10,8 @@ that side goes on one trip later, and takes up the next tile meanwhile.
 
 What depends on something is not earlier than that. What a buffer carries from trip to
 trip stays in one stage, as do a popped tile and its uses. If that makes a stage later
-than itself, the loops cannot be skewed. Work that no message waits for runs as late as
-what it is for.
+than itself, the loops cannot be skewed. What only serves a later stage runs as late as
+that.
 """
 
 from __future__ import annotations
@@ -226,24 +226,18 @@ class _Solver:
                 self.edges.append((pushing[0], popping[0], int(back)))
 
     def _sink(self, late: dict[Operation, int]) -> None:
-        """What only serves later stages runs as late as they do."""
-        talking = {
-            self._find(n)
-            for ends in self.channels.values()
-            for e in ends.values()
-            for n in e
-        }
+        """What serves later stages only runs as late as they allow."""
         changed = True
         while changed:
             changed = False
-            bound: dict[Operation, int] = {}
+            most: dict[Operation, int] = {}
             for source, target, more in self.edges:
                 a, b = self._find(source), self._find(target)
-                if a is not b and a not in talking:
-                    bound[a] = min(bound.get(a, late[b] - more), late[b] - more)
-            for node, most in bound.items():
-                if most > late[node]:
-                    late[node] = most
+                if a is not b:
+                    most[a] = min(most.get(a, late[b] - more), late[b] - more)
+            for node, bound in most.items():
+                if bound > late[node]:
+                    late[node] = bound
                     changed = True
 
 

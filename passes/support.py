@@ -41,7 +41,7 @@ def check_support(module: ModuleOp, machine: Machine) -> None:
         if dialect != "pypto" or name in SCALARS:
             continue
         if isinstance(op, MatmulOp | ScaledMmOp):
-            _check_product(op, machine)
+            check_product(op, machine)
         elif not isinstance(op, PULLED) and unit_of(op) is None:
             _refuse(op)
 
@@ -57,7 +57,8 @@ def _refuse(op: Operation) -> NoReturn:
     )
 
 
-def _check_product(op: MatmulOp | ScaledMmOp, machine: Machine) -> None:
+def check_product(op: MatmulOp | ScaledMmOp, machine: Machine) -> None:
+    """Refuse a product that the cube unit of `machine` does not compute."""
     elements = {str(element_type(op.lhs)), str(element_type(op.rhs))}
     missing = sorted(elements - machine.matmul_inputs)
     if missing:

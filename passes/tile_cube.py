@@ -24,13 +24,14 @@ tiles of the other side. Scales [.., K/64, 2] are read as [.., 2 * K/64]: two sc
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from xdsl.dialects.builtin import (
+    StringAttr,
     TensorType,
 )
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.npu_attrs import Unit
@@ -220,6 +221,7 @@ class CubeTiler:
             self.build, self.shapes, self.roots, grid, [destination], Unit.CUBE
         )
         frame.op.attributes[TILE] = self.attribute
+        frame.op.attributes |= self._schedule(len(grid))
         self.nest.bind(self.shapes, frame.grid)
         self.shape = matmul_shape(self.op, self.shapes)
         product.open()
@@ -230,6 +232,16 @@ class CubeTiler:
         frame.op.results[0].name_hint = result.name_hint
         result.replace_all_uses_with(frame.op.results[0])
         return frame
+
+    def _schedule(self, rank: int) -> dict[str, Attribute]:
+        """How the launch goes through the tiles, which are the last two axes so far."""
+        found: dict[str, Attribute] = {}
+        walk, assign = self.attribute.walk, self.attribute.assign
+        if walk is not None:
+            found |= replace(walk, axes=(rank - 2, rank - 1)).attributes()
+        if assign is not None:
+            found["assign"] = StringAttr(assign)
+        return found
 
     def _base(self, stored: Operation) -> Dims:
         """The offsets of the result in its destination."""

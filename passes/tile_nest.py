@@ -28,11 +28,11 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import TensorType, UnitAttr
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.dialects.arith import ConstantOp
+from xdsl.dialects.builtin import AnyFloat, TensorType, UnitAttr, f32
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from pyptoc.dialects.expr import Compare, Expr, minimum
 from pyptoc.dialects.pypto.attrs import CubeTileAttr
@@ -45,7 +45,7 @@ from pyptoc.dialects.pypto.shape import (
     TransposeOp,
     ViewOp,
 )
-from pyptoc.dialects.pypto.structure import SUM
+from pyptoc.dialects.pypto.structure import SUM, Monoid
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.cube_tiles import CubeTile
 from pyptoc.passes.groups import Domain
@@ -176,8 +176,8 @@ class NestTiler:
 
     def _window(self, value: SSAValue, body: BodyBuilder) -> None:
         if value in self.kept:
-            rows, columns, most_rows, most_columns = self.body.windows[value]
-            *_, rows, columns = (Expr.const(1), *self.shapes.dims(value))
+            *_, most_rows, most_columns = self.body.windows[value]
+            rows, columns = self.shapes.dims(value)[-2:]
             box = [Extent(ZERO, rows, most_rows), Extent(ZERO, columns, most_columns)]
             rank = len(self.shapes.dims(value))
             self.kept_tiles[value] = body.tile(value, [ONE] * (rank - 2) + box)
@@ -300,7 +300,7 @@ class NestTiler:
 
     def _branch(self, op: scf.IfOp, body: BodyBuilder) -> None:
         regions: list[Region] = []
-        types: list[Any] = []
+        types: list[Attribute] = []
         for region in op.regions:
             block = Block()
             inner = body.inside(body.build.at_end(block))
@@ -341,6 +341,8 @@ class NestTiler:
         """A scalar operand, as the body sees it."""
         if not self.is_inside(value):
             return value
+        if isinstance(value.owner, ConstantOp):
+            return body.build.value(value.owner.clone())
         found = body.index(self.shapes.expr(value))
         return body.build.constant(found) if isinstance(found, int) else found
 
@@ -351,10 +353,8 @@ def piece(total: Expr, start: int, width: int) -> Extent:
     return Extent(lo, minimum(width, total - lo), width)
 
 
-def partial_type(monoid: Any, element: Any) -> Any:
+def partial_type(monoid: Monoid, element: Attribute) -> Attribute:
     """The type in which parts of a row are combined."""
-    from xdsl.dialects.builtin import AnyFloat, f32
-
     return f32 if monoid is SUM and isinstance(element, AnyFloat) else element
 
 

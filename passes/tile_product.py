@@ -169,7 +169,10 @@ class Product:
     def _cut(
         self, body: BodyBuilder, tile: SSAValue, box: Sequence[Extent]
     ) -> SSAValue:
-        """A box of a tile."""
+        """A box of a tile, or all of it."""
+        dims = self.nest.shapes.dims(tile)
+        if all(e.lo == ZERO and e.size == d for e, d in zip(box, dims, strict=True)):
+            return tile
         subscripts = [(body.index(e.lo), body.index(e.size)) for e in box]
         type_ = bounded_type(box, element_type(tile))
         return body.build.value(ViewOp.make(tile, subscripts, result_type=type_))

@@ -1,19 +1,25 @@
 """
-Vector tiles: what of a group is live in UB at once, and a simple legal choice.
+Vector tiles: what of a group is live in UB at once, and which tile is fast.
 
 The tile pass emits a group's ops in their order, so the peak of live bytes along that
 order is what plan-memory has to place. A group that folds rows is taken with whole
-rows if they fit; else it runs in phases over column tiles.
+rows if they fit; else it runs in phases over column tiles, which loads rows again.
+
+The largest tile within what the author gave is taken. Where nothing is given, another
+one is taken if `vector_cost.py` says that it is at least 5 % faster: large tiles leave
+cores without a task.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from math import prod
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, OpResult, SSAValue
 
+from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.pypto.attrs import CubeTileAttr
 from pyptoc.dialects.pypto.reduce import CumsumOp
 from pyptoc.dialects.pypto.shape import ArangeOp, AssembleOp
@@ -23,13 +29,17 @@ from pyptoc.passes.groups import FOLD, Domain, Group, column_bound
 from pyptoc.passes.partials import part_count
 from pyptoc.passes.shapes import Shapes
 from pyptoc.passes.structured import is_one, is_reduction, tensor_operands
+from pyptoc.passes.tile_search import representative
 from pyptoc.passes.tile_settings import TILE
 from pyptoc.passes.typed import element_type
+from pyptoc.passes.vector_cost import Moved, VectorCost, VectorWork, vector_cost
 from pyptoc.passes.windows import window_of
 from pyptoc.runtime.machine import Machine
 
 MAX_ROWS = 64
 MAX_COLUMNS = 8192
+FASTER = 0.95
+"""What another tile than the largest may take of its time to be taken."""
 FILL = 0.85
 """Share of UB that a choice may fill: placing unequal buffers leaves holes."""
 
@@ -44,6 +54,14 @@ class VectorTile:
 
 
 @dataclass(frozen=True)
+class Candidate:
+    """A tile that fits, and what it costs."""
+
+    tile: VectorTile
+    cost: VectorCost
+
+
+@dataclass(frozen=True)
 class VectorChooser:
     """Chooses the tile of one vector group."""
 
@@ -51,6 +69,8 @@ class VectorChooser:
     domain: Domain
     shapes: Shapes
     machine: Machine
+    trips: int = 1
+    """How often loops around the group, which become axes of its grid, run."""
 
     @cached_property
     def _parts(self) -> dict[SSAValue, int]:
@@ -73,6 +93,76 @@ class VectorChooser:
         return 256 // min(bits)
 
     def choose(self, given: tuple[int, ...] | None) -> VectorTile | None:
+        """The tile to use, within `given`; None if none fits UB."""
+        found = self.candidates(given)
+        return found[0].tile if found else None
+
+    def candidates(self, given: tuple[int, ...] | None) -> list[Candidate]:
+        """Tiles that fit UB, the one to use first, then the fastest."""
+        largest = self.largest(given)
+        if largest is None:
+            return []
+        work = self.work()
+        first = self._costed(largest, work)
+        others = [] if given else self._others(largest, work)
+        others = [self._costed(tile, work) for tile in others]
+        others.sort(key=lambda c: (c.cost.seconds, c.cost.tasks))
+        if others and others[0].cost.seconds < FASTER * first.cost.seconds:
+            return [others[0], *sorted([first, *others[1:]], key=_seconds)]
+        return [first, *others]
+
+    def _costed(self, tile: VectorTile, work: VectorWork) -> Candidate:
+        sizes = (tile.rows, tile.columns)
+        return Candidate(tile, vector_cost(work, sizes, tile.phased, self.machine))
+
+    def _others(self, largest: VectorTile, work: VectorWork) -> list[VectorTile]:
+        """Tiles with fewer rows, and, where rows may be cut, with fewer columns."""
+        columns = [largest.columns]
+        if not self.domain.whole_rows:
+            unit, cores = self.column_unit, self.machine.vector_cores
+            even = work.leading * work.rows * work.columns // cores // unit * unit
+            lengths = {largest.columns >> n for n in range(1, 8)} | {even}
+            fit = {max(unit, n // unit * unit) for n in lengths}
+            columns += sorted(n for n in fit if n < largest.columns)
+        share = -(-work.leading * work.rows // self.machine.vector_cores)
+        found: list[VectorTile] = []
+        for width in columns:
+            most = self._clamp_rows(MAX_ROWS if self.domain.rows is not None else 1)
+            best = self._largest(most, width, phased=largest.phased)
+            if best is not None:
+                rows = {best.rows >> n for n in range(7)} | {min(share, best.rows)}
+                found += [replace(best, rows=n) for n in sorted(rows) if n]
+        return [tile for tile in found if tile != largest]
+
+    def work(self) -> VectorWork:
+        """What the cost of the group depends on."""
+        domain, ops = self.domain, self.group.ops
+        one = Expr.const(1)
+        stored = self._moved() - self._loaded()
+        return VectorWork(
+            prod(map(representative, domain.leading)) * self.trips,
+            representative(domain.rows or one),
+            representative(domain.columns),
+            tuple(map(self._shape, self._loaded())),
+            tuple(map(self._shape, stored)),
+            tuple((_instruction(op), self._through(op)) for op in ops if op.results),
+            sum(is_reduction(op) or isinstance(op, CumsumOp) for op in ops),
+            domain.whole_rows,
+        )
+
+    def _through(self, op: Operation) -> Moved:
+        """The largest tensor that an op reads or makes."""
+        values = [*tensor_operands(op), *_results(op)]
+        shapes = [self._shape(value) for value in values]
+        return max(shapes, key=lambda s: (s.rows + s.columns, s.bytes))
+
+    def _shape(self, value: SSAValue) -> Moved:
+        dims = self.shapes.dims(value)
+        tall = len(dims) >= 2 and not is_one(dims, -2)
+        wide = bool(dims) and not is_one(dims, -1)
+        return Moved(tall, wide, element_bits(element_type(value)) / 8)
+
+    def largest(self, given: tuple[int, ...] | None) -> VectorTile | None:
         """The largest tile within `given` that fits UB; None if none does."""
         size = self.domain.columns
         total = size.value if size.is_const else None
@@ -203,6 +293,18 @@ class VectorChooser:
         if value in self._parts:
             width = self._parts[value]
         return bytes_of(BufType((height, width), element_type(value), "ub"))
+
+
+def _seconds(candidate: Candidate) -> float:
+    return candidate.cost.seconds
+
+
+def _instruction(op: Operation) -> str:
+    """The name under which machines list the cost of `op`."""
+    name = op.name.partition(".")[2]
+    if is_reduction(op):
+        return f"row_{name.removeprefix('a')}"
+    return "cvt" if name == "cast" else name
 
 
 def _results(op: Operation) -> list[SSAValue]:

@@ -16,7 +16,7 @@ loop wait for each other only where they take turns in a workspace (`npu.place`)
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects import func, scf
@@ -99,14 +99,15 @@ class WaitDeriver:
     touched: dict[TasksOp, Touched] = field(default_factory=dict[TasksOp, Touched])
     grids: dict[SSAValue, Dims] = field(default_factory=dict[SSAValue, Dims])
     """By events: the sizes of the grid."""
+    _order: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
+    """Events in the order in which they come up: waits are in that order."""
     _covers: dict[tuple[SSAValue, Reach], bool] = field(
         default_factory=dict[tuple[SSAValue, Reach], bool]
     )
 
     def run(self) -> None:
-        """Thread events through the whole function."""
+        """Thread events through the whole function, which carries some (none yet)."""
         block = self.function.body.block
-        carry_events(block)
         self.roots = BufferRoots(self.function)
         self._survey(block)
         self._block(block, {})
@@ -161,22 +162,27 @@ class WaitDeriver:
         touched = self.touched[op]
         for root, reaches in touched.items():
             for reach in reaches:
-                for wait in self._waits(reach, state.get(root, ())):
+                for wait in self._waits(reach, state.get(root, ()), waits):
                     waits[wait] = None
-        order = {p.events: n for known in state.values() for n, p in enumerate(known)}
-        found = sorted(waits, key=lambda wait: order[wait[0]])
+        found = sorted(waits, key=lambda wait: self._order[wait[0]])
         declared = declare(op, self.boxes[op], merged(found, self.grids), self.dims)
         self.touched[declared] = touched
         self.grids[declared.events] = self.grids[op.events]
         for root, reaches in touched.items():
-            pending = Pending(declared.events, reaches, declared)
-            state.setdefault(root, []).append(pending)
+            self._add(Pending(declared.events, reaches, declared), root, state)
         return Launched(declared.events, touched)
 
-    def _waits(self, mine: Reach, pendings: Sequence[Pending]) -> Iterator[Wait]:
-        """What a task that touches `mine` waits for, the last tasks first."""
+    def _waits(
+        self,
+        mine: Reach,
+        pendings: Sequence[Pending],
+        known: Container[Wait] = frozenset(),
+    ) -> Iterator[Wait]:
+        """What a task that touches `mine` waits for but for `known`, the last first."""
         covered: list[Reach] = []
         for number, pending in reversed(list(enumerate(pendings))):
+            if (pending.events, OVERLAPS) in known:
+                continue
             for theirs in pending.reaches:
                 if not in_conflict(theirs.mode, mine.mode):
                     continue
@@ -257,8 +263,7 @@ class WaitDeriver:
         parallel = "npu.parallel" in loop.attributes
         for root, reaches in inside.items():
             if root in touched and (not parallel or self._is_rotating(reaches, loop)):
-                earlier = Pending(carried, reaches, trips=loop)
-                inner.setdefault(root, []).append(earlier)
+                self._add(Pending(carried, reaches, trips=loop), root, inner)
         launched = self._block(loop.body.block, inner)
         end = loop.body.block.ops.last
         assert end is not None
@@ -293,8 +298,13 @@ class WaitDeriver:
     def _finish(self, result: SSAValue, touched: Touched, state: State) -> Launched:
         """Behind control flow its tasks are known by one value."""
         for root, reaches in touched.items():
-            state.setdefault(root, []).append(Pending(result, reaches))
+            self._add(Pending(result, reaches), root, state)
         return Launched(result, touched)
+
+    def _add(self, pending: Pending, root: SSAValue, state: State) -> None:
+        """From here on `root` has been touched by these tasks as well."""
+        self._order.setdefault(pending.events, len(self._order))
+        state.setdefault(root, []).append(pending)
 
     def _touched_in(self, op: Operation) -> Touched:
         """What tasks inside `op` touch, as each of them does."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from xdsl.dialects import func
-from xdsl.ir import SSAValue
+from xdsl.ir import BlockArgument, SSAValue
 
 from pyptoc.dialects.expr import Expr
 from pyptoc.passes.ownership import byte_text
@@ -16,17 +16,15 @@ def size_text(size: Expr, function: func.FuncOp) -> str:
     """`4.19 MB`, or `256 * M + 4096 B`."""
     if size.is_const:
         return byte_text(size.value)
-    names = argument_dimension_names(function)
+    names, entry = argument_dimension_names(function), function.body.block
 
     def name(key: Hashable) -> str:
         if isinstance(key, DimKey):
-            axes = list(function.body.block.args)
-            known = (
-                names.get((axes.index(key.value), key.axis))
-                if key.value in axes
-                else None
-            )
-            return known or f"dim(%{key.value.name_hint}, {key.axis})"
+            value = key.value
+            known: str | None = None
+            if isinstance(value, BlockArgument) and value.block is entry:
+                known = names.get((value.index, key.axis))
+            return known or f"dim(%{value.name_hint}, {key.axis})"
         hint = key.name_hint if isinstance(key, SSAValue) else None
         return f"%{hint}" if hint else "%.."
 

@@ -82,7 +82,7 @@ class Area:
     """Bytes, in terms of what is known in the block it is for."""
     members: list[Member]
     nodes: int
-    """What touches it, as bits of the launch order."""
+    """What touches it, as bits of the launch order; 0: it is shared with nothing."""
     trip: Expr = ZERO
     """Which trip of the parallel loops around it is, so far without slots."""
     trips: Expr = ONE
@@ -106,8 +106,8 @@ class Workspaces:
         block = self.function.body.block
         end = block.last_op
         assert end is not None
-        self.lasting = {self.roots.root(value) for value in end.operands}
-        self.lasting |= {self.roots.root(argument) for argument in block.args}
+        self.returned = {self.roots.root(value) for value in end.operands}
+        self.given = {self.roots.root(argument) for argument in block.args}
         single = self._sizes()
         self.total = sum(map(nominal, single))
         areas = self._areas_in(block)
@@ -116,7 +116,10 @@ class Workspaces:
         self._report(areas, single)
 
     def _is_workspace(self, alloc: AllocOp) -> bool:
-        return self.roots.root(alloc.results[0]) not in self.lasting
+        """Whether only this function needs it; in a loop all but the last result is."""
+        root = self.roots.root(alloc.results[0])
+        in_loop = alloc.parent is not self.function.body.block
+        return root not in self.given and (in_loop or root not in self.returned)
 
     def _sizes(self) -> list[Expr]:
         """The bytes of each workspace."""
@@ -141,7 +144,9 @@ class Workspaces:
         for op in list(block.ops):
             match op:
                 case AllocOp() if self._is_workspace(op):
-                    nodes = self.order.touching(self.roots.root(op.results[0]))
+                    root = self.roots.root(op.results[0])
+                    alone = root in self.returned
+                    nodes = 0 if alone else self.order.touching(root)
                     found.append(Area(self.size_of(op), [Member(op, ZERO)], nodes))
                 case scf.ForOp():
                     lower, upper = self.shapes.expr(op.lb), self.shapes.expr(op.ub)
@@ -165,7 +170,7 @@ class Workspaces:
         kept = size is None
         if isinstance(op, scf.ForOp) and not kept:
             trips = self._bound(self._trips(op), op)
-            kept = trips is None or not hands_on_once(area, op)
+            kept = trips is None or not self._hands_on_once(area, op)
             if not kept and size is not None and trips is not None:
                 area.size = size
                 self._take_turns(area, op, trips)
@@ -184,6 +189,24 @@ class Workspaces:
         if isinstance(op, scf.IfOp):
             area.size = size
         return [area]
+
+    def _hands_on_once(self, area: Area, loop: scf.ForOp) -> bool:
+        """Whether what a trip yields of the area is used by the next trip at most."""
+        end = loop.body.block.last_op
+        assert end is not None
+        made = [member.alloc.results[0] for member in area.members]
+        roots = {self.roots.root(memory) for memory in made}
+        handed = False
+        for slot, value in enumerate(end.operands):
+            if self.roots.root(value) not in roots:
+                continue
+            argument = loop.body.block.args[slot + 1]
+            if value not in made or any(
+                is_handed_on(u.operation) for u in argument.uses
+            ):
+                return False
+            handed = True
+        return handed or not roots & self.returned
 
     def _bound(self, e: Expr, op: scf.ForOp | scf.IfOp) -> Expr | None:
         """A bound of `e` in terms of what is defined before `op`."""
@@ -239,26 +262,22 @@ class Workspaces:
                 continue
             best = min(fitting, key=lambda one: self._growth(one, area))
             if best.size != area.size:
-                names = [
-                    m.alloc.results[0].name_hint for m in (*best.members, *area.members)
-                ]
-                self.context.remark(
-                    area.members[0].alloc,
-                    f"'{names[-1]}' takes the memory of '{names[0]}' and waits for its "
-                    "readers",
-                )
+                self._remark(best.members[0].alloc, area.members[0].alloc)
             best.size = self._larger(best.size, area.size)
             best.members += area.members
             best.nodes |= area.nodes
             best.slots = max(best.slots, area.slots)
         return kept
 
+    def _remark(self, one: AllocOp, other: AllocOp) -> None:
+        first, second = (op.results[0].name_hint or "a tensor" for op in (one, other))
+        text = f"'{second}' takes the memory of '{first}' and waits for its readers"
+        self.context.remark(other, text)
+
     def _may_share(self, one: Area, other: Area, block: Block) -> bool:
         """Whether all that touches `other` comes after all that touches `one`."""
-        if one.trips != ONE or other.trips != ONE:
-            # Trips of a parallel loop count on in its outermost one: as one body.
-            if (one.trip, one.trips) != (other.trip, other.trips):
-                return False
+        if (one.trip, one.trips) != (other.trip, other.trips):
+            return False  # The loop around goes on counting, for each in its way.
         if not one.nodes or not other.nodes or not self._is_worth(one, other):
             return False
         first = self._position(one, block)
@@ -272,7 +291,7 @@ class Workspaces:
         )
 
     def _is_worth(self, one: Area, other: Area) -> bool:
-        """Whether the smaller one saves something: waits in a large one cost as well."""
+        """Whether the smaller one saves enough: waits in a large one cost as well."""
         less, more = sorted(map(nominal, (one.size, other.size)))
         return more <= less * RATIO and self.total <= less * SHARE
 
@@ -363,20 +382,6 @@ def tasks_of(tasks: TasksOp) -> int:
     for size in tasks.grid:
         count *= size if isinstance(size, int) else 1
     return max(count, 1)
-
-
-def hands_on_once(area: Area, loop: scf.ForOp) -> bool:
-    """Whether what a trip yields of the area is used by the next trip at most."""
-    end = loop.body.block.last_op
-    assert end is not None
-    for member in area.members:
-        for slot, value in enumerate(end.operands):
-            if value is not member.alloc.results[0]:
-                continue
-            argument = loop.body.block.args[slot + 1]
-            if any(is_handed_on(use.operation) for use in argument.uses):
-                return False
-    return True
 
 
 def is_handed_on(op: Operation) -> bool:

@@ -150,11 +150,16 @@ def _compile_unit(
         run = RunCommand(options, module, machine)
         reporter.report(run.warnings)
     watchers = run.watchers() if run is not None else []
+    if options.print_tile_candidates:
+        context.candidates = []
     compile_module(unit, options, context, module, watchers)
     reporter.report(context.remarks)
+    if context.candidates is not None:
+        sys.stdout.write("\n".join(context.candidates))
     code = run.finish(module, unit.timing) if run is not None else 0
     output = None
-    if not options.run or options.output != "-":
+    tables = options.run or options.print_tile_candidates
+    if not tables or options.output != "-":
         started = time.perf_counter()
         output = module_text(module, options)
         unit.timing.add("print", time.perf_counter() - started)
@@ -234,9 +239,11 @@ def _check_names(options: Options, passes: list[PyptocPass]) -> None:
     from pyptoc.dialects.diagnostics import did_you_mean
 
     present = [each.name for each in passes]
+    choosing = ["infer-tiles"] if options.print_tile_candidates else []
     for option, names in (
         ("--print-ir-before", options.print_ir_before),
         ("--print-ir-after", options.print_ir_after),
+        ("--print-tile-candidates", choosing),
     ):
         for name in names:
             if name not in present:

@@ -47,6 +47,7 @@ class Options(argparse.Namespace):
     print_ir_after_all: bool = False
     print_ir_after_change: bool = False
     print_ir_tree_dir: str | None = None
+    print_tile_candidates: bool = False
     print_op_generic: bool = False
     print_debuginfo: bool = False
     print_short: bool = False
@@ -150,6 +151,12 @@ def _add_printing(parser: argparse.ArgumentParser) -> None:
     add("--print-ir-after-all", action=flag, help="dump after every pass")
     add("--print-ir-after-change", action=flag, help="dump where a pass changed it")
     add("--print-ir-tree-dir", metavar="DIR", help="one file after each pass")
+    add(
+        "--print-tile-candidates",
+        action=flag,
+        help="the best ten tiles of each group, what they cost and why others lose, to "
+        "standard output; the program only goes to a file (-o)",
+    )
     add("--print-op-generic", action=flag, help="MLIR's generic form")
     add("--print-debuginfo", action=flag, help="with source locations")
     add("--print-short", action=flag, help="leave out types that can be inferred")

@@ -67,7 +67,8 @@ class Executable:
         check: bool = False,
     ) -> None:
         """
-        fuse: one product for a loop of slices (see `translate_cube.py`).
+        fuse: one product for a loop of slices (see `translate_cube.py`), read from gm
+        where that is the same.
         check: poison the buffers of a core before each task.
         """
         self.module, self.machine = module, machine

@@ -66,7 +66,11 @@ class Memory:
 
     hbm_bytes_per_second: float
     l2_bytes: int
+    l2_kept_bytes: int
+    """What is found again in L2: less than its size."""
     l2_to_hbm_ratio: float
+    row_overhead_bytes: float
+    """What each row of a box adds to a transfer: narrow boxes do not reach the rate."""
     hbm_bytes_per_cycle_per_core: float
     l2_read_bytes_per_cycle_per_core: float
     l2_write_bytes_per_cycle_per_core: float
@@ -118,6 +122,19 @@ class Machine:
     def has_route(self, source: str, target: str) -> bool:
         """Whether a core moves data straight from `source` to `target`."""
         return (source, target) in self.routes
+
+    def route(self, source: str, target: str) -> Route:
+        """The direct transfer from `source` to `target`; PTO511 if there is none."""
+        found = self.routes.get((source, target))
+        if found is None:
+            error(
+                None,
+                "PTO511",
+                f"machine {self.name} has no route from {source} to {target}",
+                rule="routes.SOURCE.TARGET of its file has the rate of each transfer",
+                help=f"start from a copy of {MACHINES / 'ascend950.toml'}",
+            )
+        return found
 
     def vector_cost(self, name: str) -> VectorCost:
         """The cost of the vector instruction `name`, or the default cost."""
@@ -268,7 +285,9 @@ def _memory(section: Section) -> Memory:
     return Memory(
         hbm_bytes_per_second=section.number("hbm_bytes_per_second"),
         l2_bytes=section.count("l2_bytes"),
+        l2_kept_bytes=section.count("l2_kept_bytes"),
         l2_to_hbm_ratio=section.number("l2_to_hbm_ratio"),
+        row_overhead_bytes=section.number("row_overhead_bytes"),
         hbm_bytes_per_cycle_per_core=section.number("hbm_bytes_per_cycle_per_core"),
         l2_read_bytes_per_cycle_per_core=section.number(
             "l2_read_bytes_per_cycle_per_core"

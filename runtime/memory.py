@@ -42,10 +42,12 @@ class Memory:
 
     @staticmethod
     def uninitialised(
-        shape: tuple[int, ...], element: Attribute, marked: bool
+        shape: tuple[int, ...], element: Attribute, marked: bool, read: bool = True
     ) -> Memory:
+        """read: whether anything may see what it holds before it is written."""
         array = np.empty(shape, storage_dtype(element))
-        array.reshape(-1).view(np.uint8)[...] = POISON
+        if read:
+            array.reshape(-1).view(np.uint8)[...] = POISON
         return Memory(array, np.zeros(shape, np.bool_) if marked else None)
 
     def reshaped(self, shape: tuple[int, ...]) -> Memory:
@@ -56,12 +58,18 @@ class Memory:
     def placed(
         self, offset: int, shape: tuple[int, ...], element: Attribute
     ) -> Memory | None:
-        """A part of this arena of bytes; None if it does not hold it."""
+        """A part of this arena of bytes, not written yet; None if it does not fit."""
         dtype = storage_dtype(element)
         end = offset + prod(shape) * dtype.itemsize
         if min(shape, default=0) < 0 or not 0 <= offset <= end <= self.array.size:
             return None
-        return Memory(self.array[offset:end].view(dtype).reshape(shape))
+        array = self.array[offset:end].view(dtype).reshape(shape)
+        if self.written is None:
+            return Memory(array)
+        # An element is marked where its first byte is.
+        marks = self.written[offset : end : dtype.itemsize].reshape(shape)
+        marks[...] = False
+        return Memory(array, marks)
 
     def reinterpreted(self, dtype: np.dtype[Any]) -> Memory:
         """An alias to read: its last dimension holds as many elements as fit."""

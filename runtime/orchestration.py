@@ -3,15 +3,15 @@ The orchestration function as a Python function: sizes, scalars, allocations, la
 
 It runs once a call, so the operations on gm arrays are closures that the generated code
 calls; what counts is that loops over hundreds of launches cost microseconds a trip.
-Events only order tasks, and tasks run in grid order, launch after launch: an event is
-None here.
+Events only order tasks, and tasks run in their launch's order, launch after launch: an
+event is None here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from math import prod
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from xdsl.dialects import func, scf
 from xdsl.dialects.builtin import IndexType, MemRefType
@@ -88,7 +88,8 @@ class Orchestration(Translator):
         assert returned is not None
         self.return_op = returned
         self.returned = self.aliases.leaders(returned.operands)
-        self.written = self.aliases.leaders(self._stored_to())
+        self.written = self.aliases.leaders(self._launched_with("stored"))
+        self.read = self.aliases.leaders([*self._launched_with("read"), *self._seen()])
         self.handlers |= {
             "func.return": self._return,
             "npu.alloc": self._alloc,
@@ -111,15 +112,21 @@ class Orchestration(Translator):
             self.block(function.body.block)
         self.run: Callable[..., tuple[Any, ...]] = self.compiled("run")
 
-    def _stored_to(self) -> Iterator[SSAValue]:
-        """The memrefs that some launch stores to."""
+    def _launched_with(self, use: Literal["stored", "read"]) -> Iterator[SSAValue]:
+        """The memrefs that some launch stores to, or reads."""
         for op in self.function.walk():
             if op.name == "npu.launch":
                 launch = cast(LaunchOp, op)
-                stored = self.kernels[launch.callee_name].stored
+                numbers = getattr(self.kernels[launch.callee_name], use)
                 for number, buffer in enumerate(launch.buffers):
-                    if number in stored:
+                    if number in numbers:
                         yield buffer
+
+    def _seen(self) -> Iterator[SSAValue]:
+        """What the orchestration itself reads."""
+        for op in self.function.walk():
+            if op.name not in ("npu.launch", "func.return"):
+                yield from op.operands
 
     def call(self, args: list[Any]) -> tuple[Any, ...]:
         """Run the function."""
@@ -137,13 +144,16 @@ class Orchestration(Translator):
     def _alloc(self, op: Operation) -> None:
         result = op.results[0]
         element = cast("MemRefType[Attribute]", result.type).element_type
-        marked = self.aliases.leader(result) in self.returned
+        leader = self.aliases.leader(result)
+        marked, read = leader in self.returned, leader in self.read
+        # Marks tell of what was returned and never written.
+        read = read or not marked
 
         def allocate(*sizes: int) -> Memory:
             if min(sizes, default=0) < 0:
                 shown = ", ".join(map(str, sizes))
                 raise_out_of_bounds(op, f"an allocation of sizes [{shown}]")
-            return Memory.uninitialised(sizes, element, marked)
+            return Memory.uninitialised(sizes, element, marked, read)
 
         self._call(op, allocate, cast(AllocOp, op).mixed_sizes)
 
@@ -258,7 +268,7 @@ class Orchestration(Translator):
 
     def _launch(self, op: Operation) -> None:
         launch = cast(LaunchOp, op)
-        kernel = self.kernels[launch.callee_name]
+        kernel, walk = self.kernels[launch.callee_name], launch.task_order
 
         def run(
             grid: tuple[int, ...],
@@ -267,7 +277,7 @@ class Orchestration(Translator):
         ) -> None:
             if min(grid, default=1) < 0:
                 raise_out_of_bounds(op, f"a launch of grid {list(grid)}")
-            kernel.launch(grid, memories, scalars)
+            kernel.launch(grid, memories, scalars, walk)
 
         groups = (launch.grid, launch.buffers, launch.scalars)
         call = f"{self.bind(run)}({', '.join(map(self.tuple_of, groups))})"

@@ -2,9 +2,9 @@
 Kernels as Python functions: `npu.kernel` -> source over numpy views -> function.
 
     npu.kernel @k (%i) (%x: memref<?x64xf32, "gm">,
-        %y: memref<?x64xf32, "gm">) on vector {       def kernel(grid, memories, ..):
+        %y: memref<?x64xf32, "gm">) on vector {       def kernel(tasks, memories, ..):
       %a = tile.alloc : !tile.buf<16x64xf32, ub>        b0 = memories[0].array; ...
-      %r = pypto.index %i * 16                          for v0 in range(grid[0]):
+      %r = pypto.index %i * 16                          for (v0,) in tasks:
       tile.load %x[%r, 0] [16, 64] into %a        ->      v1 = 16 * v0
       tile.exp %a into %a [16, 64]                        if v1 < 0 or ..: g1(..)
       tile.store %a [16, 64] into %y[%r, 0]               g0[...] = b0[v1:v1 + 16, :]
@@ -38,6 +38,7 @@ from pyptoc.dialects.tile_flags import FlagOp, SetFlagOp
 from pyptoc.dialects.tile_indexing import ScatterOp
 from pyptoc.dialects.tile_transfer import StoreOp
 from pyptoc.dialects.tile_types import Instruction, buffer_type
+from pyptoc.dialects.walk import ROW, Walk
 from pyptoc.runtime import (
     translate_cube,
     translate_indexing,
@@ -142,16 +143,27 @@ class KernelTranslator(Translator):
             if isinstance(op, StoreOp | ScatterOp)
         }
 
+    @property
+    def read(self) -> set[int]:
+        """The numbers of the buffer arguments that anything but a plain store uses."""
+        return {
+            number
+            for number, value in enumerate(self.kernel.buffer_args)
+            for use in value.uses
+            if not isinstance(use.operation, StoreOp) or use.operation.combine
+        }
+
     def launch(
         self,
         grid: tuple[int, ...],
         memories: tuple[Memory, ...],
         scalars: tuple[Any, ...],
+        walk: Walk = ROW,
     ) -> None:
-        """Run all tasks of a grid, the last index fastest."""
+        """Run all tasks of a grid, in the order of `walk`."""
         for prepare in self.at_launch:
             prepare()
-        self.guarded(self.run, grid, memories, scalars)
+        self.guarded(self.run, grid, walk.tasks(grid), memories, scalars)
 
     def place(self, op: Operation | None, values: dict[str, Any]) -> str:
         """`in task (%i = 0) of @k, in loop (%k = 256)`"""
@@ -163,19 +175,18 @@ class KernelTranslator(Translator):
     def _write(self) -> None:
         kernel = self.kernel
         self.scope |= {"S": self.core.scratch, "np": np, "Issued": Issued, "Flag": Flag}
-        self.line("def kernel(grid, memories, scalars):")
+        self.line("def kernel(grid, tasks, memories, scalars):")
         with self.indented():
             for number, buffer in enumerate(kernel.buffer_args):
                 self._memory(number, buffer)
             for number, scalar in enumerate(kernel.scalar_args):
                 self.line(f"{self.define(scalar)} = scalars[{number}]")
-            depth = self.depth
-            for number, index in enumerate(kernel.grid_args):
-                self.line(f"for {self.define(index)} in range(grid[{number}]):")
-                self.loops.append((self.names[index], index))
-                self.depth += 1
-            self._task(kernel.body.block)
-            self.depth = depth
+            self.cube.begin_launch()
+            names = "".join(f"{self.define(index)}," for index in kernel.grid_args)
+            self.line(f"for ({names}) in tasks:")
+            self.loops += [(self.names[index], index) for index in kernel.grid_args]
+            with self.indented():
+                self._task(kernel.body.block)
 
     def _memory(self, number: int, buffer: BlockArgument) -> None:
         """Locals for an array in gm: itself, its marks, its dynamic sizes."""

@@ -1,19 +1,21 @@
-"""Matmuls of a kernel as calls of `matmul.py` (see `translate.py`).
+"""Matmuls of a kernel as calls of `matmul.py` and `fused_matmul.py`.
 
 A *group* is what feeds one matmul: the moves of its operands to L0, the matmul, and
 flags in between. Where nothing else touches those L0 buffers the moves need not be
 made: the group becomes one call that reads L1. A loop that holds one group and nothing
 else collects its steps and multiplies once, after the loop, if the slices tile the
-buffers (`matmul.FusedMatmul.run_steps` looks at that when it runs).
+buffers (`FusedMatmul.put_off` looks at that when it runs). A loop around it that only
+loads what it needs puts the products off until after it, and the loads need not be made
+(`images.py`).
 
     scf.for %k0 ... {                                  steps = []
       tile.move %la[0, %k0] [%m, 64] into %a           for v7 in range(0, 256, 64):
       tile.move %lb[%k0, 0] [64, %n] into %b      ->       steps.append(Step(...))
-      tile.matmul %a, %b into %c [...] accumulate      g9(steps, (v2, v3), v5)
+      tile.matmul %a, %b into %c [...] accumulate      g9.run(steps, (v2, v3), v5)
     }
 
 That hides what a wrong L0 address would do, so program order without `fuse`, and every
-adversarial order, make each move.
+adversarial order, make each move. With `check` each load is made.
 """
 
 from __future__ import annotations
@@ -27,10 +29,13 @@ from xdsl.ir import Block, Operation, SSAValue
 from pyptoc.dialects.tile import SlotOp, allocation_of
 from pyptoc.dialects.tile_flags import BarrierOp, FlagOp
 from pyptoc.dialects.tile_move import MoveOp
+from pyptoc.dialects.tile_transfer import LoadOp
 from pyptoc.dialects.tile_types import Instruction, buffer_type
 from pyptoc.runtime.codegen import Handler, Value
 from pyptoc.runtime.decode import decoder
-from pyptoc.runtime.matmul import FusedMatmul, Side, Step, product, product_mx, start_at
+from pyptoc.runtime.fused_matmul import FusedMatmul, Side, Step
+from pyptoc.runtime.images import Images, direct_loads
+from pyptoc.runtime.matmul import product, product_mx, start_at
 from pyptoc.runtime.numerics import storage_dtype
 from pyptoc.runtime.translate_transfer import check_source_box
 
@@ -48,14 +53,14 @@ def handlers(to: KernelTranslator) -> dict[str, Handler]:
 
 
 def _accumulate(to: KernelTranslator, op: Any) -> str:
-    """Whether it adds to what is there: it does once the bias is there."""
+    """Whether it adds to what is there."""
     flag = op.accumulate
-    text = str(flag) if isinstance(flag, bool) else to.ref(flag)
-    if op.bias is None:
-        return text
-    m, n, _ = op.extents
-    dest, bias = to.corner(op.dest, m, n), to.corner(op.bias, 1, n)
-    return f"{to.bind(start_at)}({dest}, {bias}, {text})"
+    return str(flag) if isinstance(flag, bool) else to.ref(flag)
+
+
+def _bias(to: KernelTranslator, op: Any) -> str:
+    """The text of what sums start at."""
+    return "None" if op.bias is None else to.corner(op.bias, 1, op.extents[1])
 
 
 def _check(to: KernelTranslator, op: Any) -> None:
@@ -83,6 +88,8 @@ def _matmul(to: KernelTranslator, operation: Operation) -> None:
         a, b = to.corner(op.lhs, m, k), to.corner(op.rhs, k, n)
         c = to.corner(op.dest, m, n)
         accumulate = _accumulate(to, op)
+        if op.bias is not None:
+            accumulate = f"{to.bind(start_at)}({c}, {_bias(to, op)}, {accumulate})"
         if op.scales:
             groups = f":2 * -(-{to.ref(k)} // 64)"
             scales = ", ".join(
@@ -114,8 +121,45 @@ class Groups:
         self.of: dict[Operation, Group] = {}
         self.steps: dict[Block, str] = {}
         """The list of steps of each loop that is one group."""
+        self.images = Images()
+        self.direct: dict[Operation, tuple[str, str]] = {}
+        """Loads that need not be made, with the locals that say whether they are made,
+        and whether their images are kept."""
+        self.pieces = self.site = ""
+        """In a loop whose products are put off: the locals of them and of the group."""
         if to.core.fuse and to.core.pipes is None:
             self.of = find_groups(to.kernel)
+
+    def begin_launch(self) -> None:
+        """Write what comes before the tasks: which loads are made."""
+        to = self.to
+        if not self.of or to.core.check:
+            return
+        loads = direct_loads(to.kernel, self.of, frozenset(to.stored))
+        if loads:
+            to.at_launch.append(self.images.begin)
+            to.scope["load"] = self.images.load
+        for load, direct in loads.items():
+            names = self.direct[load] = to.fresh(), to.fresh()
+            for name, text in zip(
+                names,
+                (
+                    f"{to.bind(direct.is_safe)}(memories)",
+                    f"{to.bind(direct.pays)}(grid)",
+                ),
+                strict=True,
+            ):
+                to.line(f"{name} = {text}")
+
+    def load(self, op: LoadOp, target: str, source: str) -> None:
+        """Write a load, or what its buffer stands for."""
+        to = self.to
+        if op not in self.direct:
+            to.line(f"{target}[...] = {source}")
+            return
+        safe, pays = self.direct[op]
+        to.line(f"if {safe}: load({to.ref(op.dest)}, {source}, {pays})")
+        to.line(f"else: {target}[...] = {source}")
 
     def belongs_to_group(self, op: Operation) -> bool:
         """Write a group's matmul; its moves are left out. False: no group."""
@@ -125,20 +169,28 @@ class Groups:
         to = self.to
         to.op = op
         if op is group.matmul:
-            site = to.bind(self._site(group).run_step)
-            step = self._step(group)
-            depth = to.ref(group.matmul.extents[2])
-            to.line(f"{site}({step}, {depth}, {self._buffers(group)})")
+            self._write(group, f"({self._step(group)},)")
         else:
             check_source_box(to, cast(MoveOp, op))
         return True
 
     def begin_loop(self, block: Block) -> bool:
-        """Before a loop: whether its body is one group, then the list of its steps."""
-        if self.only_group(block) is None:
+        """Before a loop: whether there is something to write after it.
+
+        Its body is one group: then it makes a list of its steps. Or it loads what one
+        group in it needs: then the products are put off until after it.
+        """
+        to = self.to
+        if self.only_group(block) is not None:
+            self.steps[block] = to.fresh("steps")
+            to.line(f"{self.steps[block]} = []")
+            return True
+        group = None if self.pieces else self.deferred_group(block)
+        if group is None:
             return False
-        self.steps[block] = self.to.fresh("steps")
-        self.to.line(f"{self.steps[block]} = []")
+        self.pieces = to.fresh("pieces")
+        self.site = to.bind(self._site(group))
+        to.line(f"{self.pieces} = []")
         return True
 
     def loop_body(self, block: Block) -> None:
@@ -154,12 +206,55 @@ class Groups:
                 to.operation(op)
 
     def end_loop(self, block: Block) -> None:
-        """After that loop: do the steps."""
+        """After that loop: do the steps, or what was put off."""
         group = self.only_group(block)
+        if group is not None:
+            self._write(group, self.steps[block])
+            return
+        group = self.deferred_group(block)
         assert group is not None
         self.to.op = group.matmul
-        site = self.to.bind(self._site(group).run_steps)
-        self.to.line(f"{site}({self.steps[block]}, {self._buffers(group)})")
+        self.to.line(f"{self.site}.finish({self.pieces}, {self._dest(group)})")
+        self.pieces = ""
+
+    def _write(self, group: Group, steps: str) -> None:
+        """Write that steps are done, or put off."""
+        to = self.to
+        to.op = group.matmul
+        sources = to.tuple_of([move.source for move in group.moves])
+        if not self.pieces:
+            site = to.bind(self._site(group))
+            to.line(f"{site}.run({steps}, {sources}, {self._dest(group)})")
+            return
+        to.line(f"{self.site}.put_off({steps}, {sources}, {self.pieces})")
+        safe = " and ".join(dict.fromkeys(safe for safe, _ in self.direct.values()))
+        dest = self._dest(group)
+        to.line(f"if not ({safe}): {self.site}.finish({self.pieces}, {dest})")
+
+    def _dest(self, group: Group) -> str:
+        """The accumulator, and what sums in it start at."""
+        to, op = self.to, group.matmul
+        return f"{to.ref(op.dest)}, {_bias(to, op)}"
+
+    def deferred_group(self, block: Block) -> Group | None:
+        """The group of a loop that else only loads what need not be loaded."""
+        groups: set[Group] = set()
+        loads = False
+        for op in block.walk():
+            if op in self.of:
+                groups.add(self.of[op])
+            elif op in self.direct:
+                loads = True
+            elif isinstance(op, scf.ForOp | FlagOp | BarrierOp):
+                continue
+            elif op.regions or isinstance(op, Instruction):
+                return None
+        if len(groups) != 1 or not loads:
+            return None
+        (group,) = groups
+        owner, loop = group.matmul.dest.owner, block.parent_op()
+        inside = isinstance(owner, Operation) and loop and loop.is_ancestor(owner)
+        return None if inside else group
 
     def only_group(self, block: Block) -> Group | None:
         """The group that a block's instructions are, its buffers made outside."""
@@ -192,7 +287,7 @@ class Groups:
             scales = group.moves[number + 2 : number + 3]
             pairs = any(scale.regroups_pairs for scale in scales)
             sides.append(Side(decoder(dtype), k_axis, pairs))
-        return FusedMatmul(sides[0], sides[1], scratch)
+        return FusedMatmul(sides[0], sides[1], scratch, self.images)
 
     def _step(self, group: Group) -> str:
         to, op = self.to, group.matmul
@@ -200,10 +295,6 @@ class Groups:
         offsets = [to.tuple_of(move.mixed_offsets) for move in group.moves]
         numbers = [_accumulate(to, op), *map(to.ref, op.extents), *offsets]
         return f"{to.bind(Step)}({', '.join(numbers)})"
-
-    def _buffers(self, group: Group) -> str:
-        sources = self.to.tuple_of([move.source for move in group.moves])
-        return f"{sources}, {self.to.ref(group.matmul.dest)}"
 
 
 def find_groups(kernel: Operation) -> dict[Operation, Group]:

@@ -50,7 +50,7 @@ def _load(to: KernelTranslator, op: LoadOp) -> None:
             source = f"{box}[:, None]"
         else:
             source = f"{box}.T" if row > column != -1 else box
-        to.line(f"{target}[...] = {source}")
+        to.cube.load(op, target, source)
 
 
 def _store(to: KernelTranslator, op: StoreOp) -> None:

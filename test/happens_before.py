@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from random import Random
 from typing import Any
 
 from xdsl.dialects.arith import ConstantOp
@@ -54,6 +55,23 @@ class _Touched:
     op: Operation
 
 
+@dataclass(frozen=True)
+class Event:
+    """An instruction that ran."""
+
+    op: Instruction
+    count: int
+    """The how manieth of its pipe it is."""
+    known: Clock
+    """What is certainly over when it begins."""
+    written: frozenset[Any]
+    """Where it writes: the memory, and the first byte."""
+
+    def may_overlap(self, later: Event) -> bool:
+        """Whether `later` may begin before this one is over."""
+        return later.known[self.op.pipe] < self.count
+
+
 @dataclass
 class Checker:
     """Runs a kernel's control flow; `problems` says what is not ordered."""
@@ -67,6 +85,9 @@ class Checker:
     waits: dict[tuple[Pipe, Pipe, int], int] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
     events: int = 0
+    history: list[Event] = field(default_factory=list)
+    branches: Random | None = None
+    """Takes branches at random, whatever their conditions say."""
     popped: dict[SSAValue, int] = field(default_factory=dict)
     freed: dict[SSAValue, int] = field(default_factory=dict)
     """How many tiles were taken from each channel, and given back. Each is a place of
@@ -96,7 +117,10 @@ class Checker:
                 self.values[op.body.block.args[0]] = value
                 self.block(op.body.block)
         elif isinstance(op, IfOp):
-            region = op.true_region if self.values[op.cond] else op.false_region
+            taken = self.values[op.cond]
+            if self.branches is not None:
+                taken = self.branches.randint(0, 1)
+            region = op.true_region if taken else op.false_region
             for block in region.blocks:
                 self.block(block)
         elif isinstance(op, SetFlagOp | WaitFlagOp):
@@ -140,6 +164,8 @@ class Checker:
             number = self.freed[op.channel] = self.freed.get(op.channel, 0) + 1
             assert number <= self.popped.get(op.channel, 0), "freed before popped"
             places.append((((op.channel, number), 0, 1), True))
+        written = frozenset(place[:2] for place, write in places if write)
+        self.history.append(Event(op, clock[op.pipe], dict(clock), written))
         for (place, start, end), write in places:
             entry = _Touched(start, end, op.pipe, clock[op.pipe], write, op)
             self.compare(entry, self.memory.setdefault(place, []), clock)
@@ -174,13 +200,26 @@ def _slot_bytes(alloc: AllocOp, slot: int) -> tuple[Any, int, int]:
     return place, start, start + size
 
 
-def problems_of(kernel: KernelOp, scalars: Mapping[str, int]) -> list[str]:
+def problems_of(
+    kernel: KernelOp, scalars: Mapping[str, int], branches: Random | None = None
+) -> list[str]:
     """What is wrong with the flags of `kernel`; grid indices are 0."""
-    checker = Checker()
+    return _run(kernel, scalars, branches).finish()
+
+
+def history_of(kernel: KernelOp, scalars: Mapping[str, int]) -> list[Event]:
+    """The instructions of a kernel of one core, in program order."""
+    return _run(kernel, scalars, None).history
+
+
+def _run(
+    kernel: KernelOp, scalars: Mapping[str, int], branches: Random | None
+) -> Checker:
+    checker = Checker(branches=branches)
     for argument in kernel.block.args:
         if isinstance(argument.type, MemRefType):
             checker.values[argument] = (argument, 0, 1)
         else:
             checker.values[argument] = scalars.get(argument.name_hint or "", 0)
     checker.block(kernel.block)
-    return checker.finish()
+    return checker

@@ -49,14 +49,28 @@ class FlatKernel(Writer):
         return name
 
     def buffer(self, depth: int, space: str, counters: list[str]) -> str:
-        """A buffer of this trip: its own, or a slot of one outside of all loops."""
-        if not counters or self.number(0, 2):
+        """A buffer of this trip: its own, one outside of loops, or a slot of one."""
+        kind = self.number(0, 3)
+        if not counters or kind > 1:
             return self.alloc(depth, space)
         name, index, slot = self.name("a"), self.name("i"), self.name("s")
+        if kind == 0:
+            self.top.append(f"  {name} = tile.alloc : {self.type(space)}")
+            return name
         self.top.append(f"  {name} = tile.alloc {{slots = 2}} : {self.type(space)}")
         self.emit(depth, f"{index} = pypto.index {counters[-1]} mod 2")
         self.emit(depth, f"{slot} = tile.slot {name}[{index}]")
         return slot
+
+    def level0(self, depth: int, space: str, shape: str) -> str:
+        """A buffer of this product alone, or one that others use as well."""
+        if self.number(0, 1):
+            return self.alloc(depth, space, shape)
+        name = f"%common_{space}"
+        line = f"  {name} = tile.alloc : {self.type(space, shape)}"
+        if line not in self.top:
+            self.top.append(line)
+        return name
 
     def row(self, counters: list[str]) -> str:
         """An offset in memory, which may depend on a loop."""
@@ -84,11 +98,20 @@ class FlatKernel(Writer):
         """`left`, a tile in l1, times a matrix: an accumulator in l0c."""
         right = self.alloc(depth, "l1", "nn")
         self.emit(depth, f"tile.load %w[0, 0] [%n, %n] into {right}")
-        a, b = self.alloc(depth, "l0a"), self.alloc(depth, "l0b", "nn")
+        a, b = self.level0(depth, "l0a", "mn"), self.level0(depth, "l0b", "nn")
         acc = self.buffer(depth, "l0c", counters)
+        parts = self.number(0, 2) == 0
+        if parts:
+            # The product twice, by a loop that adds it up.
+            k, more = self.name("k"), self.name("b")
+            self.emit(depth, f"scf.for {k} = %c0 to %c2 step %c1 {{")
+            self.emit(depth, f"{more} = pypto.index {k} > 0")
         self.emit(depth, f"tile.move {left}[0, 0] [%m, %n] into {a}")
         self.emit(depth, f"tile.move {right}[0, 0] [%n, %n] into {b}")
-        self.emit(depth, f"tile.matmul {a}, {b} into {acc} [%m, %n, %n]")
+        added = f" accumulate {more}" if parts else ""
+        self.emit(depth, f"tile.matmul {a}, {b} into {acc} [%m, %n, %n]{added}")
+        if parts:
+            self.emit(depth, "}")
         return acc
 
     def down(self, depth: int, acc: str, counters: list[str]) -> str:
@@ -116,6 +139,7 @@ class FlatKernel(Writer):
                 return
             self.budget -= 1
             kinds = ["chain", "chain", "vector", "vector", "both", "store", "keep"]
+            kinds += ["hold"]
             if depth < 3:
                 kinds += ["loop", "branch", "scalars", "stages", "stages"]
             getattr(self, f"_{self.choose(*kinds)}")(depth, readable, counters)
@@ -206,6 +230,17 @@ class FlatKernel(Writer):
             self.emit(depth, f"tile.move {acc}[0, 0] [%m, %n] into {kept}")
         readable.append(kept)
 
+    def _hold(self, depth: int, readable: list[str], counters: list[str]) -> None:
+        """A buffer in l1 outside of the loops takes a tile, or is multiplied."""
+        if readable and self.number(0, 1):
+            small = self.alloc(depth, "ub")
+            x = self.choose(*readable)
+            self.emit(depth, f"tile.clip {x}, -4.0, 4.0 into {small} [%m, %n]")
+            self.emit(depth, f"tile.move {small}[0, 0] [%m, %n] into %held")
+        else:
+            acc = self.product(depth, "%held", counters)
+            readable.append(self.down(depth, acc, counters))
+
     def _loop(self, depth: int, readable: list[str], counters: list[str]) -> None:
         counter = self.name("k")
         bound = self.choose("%p", "%q")
@@ -225,6 +260,8 @@ class FlatKernel(Writer):
             tiles.append(self.load(deep, "ub", inside))
             left = self.up(deep, tiles[0], inside)
         for _ in range(self.number(1, 3)):
+            if not self.number(0, 3):
+                self._branch(deep, tiles, inside)
             tiles.append(self.down(deep, self.product(deep, left, inside), inside))
             for _ in range(self.number(0, 2)):
                 self._vector(deep, tiles, inside)
@@ -291,6 +328,8 @@ class FlatKernel(Writer):
             self.carried.append(name)
             self.emit(0, f"{name} = tile.alloc : {self.type('ub')}")
             self.emit(0, f"tile.fill {number}.0 into {name} [%m, %n]")
+        self.emit(0, f"%held = tile.alloc : {self.type('l1')}")
+        self.emit(0, "tile.move %kept1[0, 0] [%m, %n] into %held")
         self.block(0, [], [])
         for number, name in enumerate(self.carried):
             self.emit(0, f"tile.store {name} [%m, %n] into %v[{number * self.rows}, 0]")

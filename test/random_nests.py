@@ -203,8 +203,8 @@ class Nest:
             k0 = choose((16, 32))
             m = -(-self.step // 16) * 16
             flags.append(
-                f"tile = #pypto.cube<m = [{m}, {m}], k = [{k0}, {k0 * choose((1, 2))}], "
-                f"n = [{n0}, {n0 * times}]>"
+                f"tile = #pypto.cube<m = [{m}, {m}], "
+                f"k = [{k0}, {k0 * choose((1, 2))}], n = [{n0}, {n0 * times}]>"
             )
         options = f" {{{', '.join(flags)}}}" if flags else ""
         found = self.define(
@@ -310,7 +310,8 @@ def _text(w: Writer, nest: Nest, outs: list[Tile]) -> str:
         for t in outs
     ]
     empties = [
-        f"  %e{i} = pypto.empty[{nest.heads}, {nest.rows}, {nest.sizes[t.columns]}] : {type_}"
+        f"  %e{i} = pypto.empty[{nest.heads}, {nest.rows}, "
+        f"{nest.sizes[t.columns]}] : {type_}"
         for i, (t, type_) in enumerate(zip(outs, types, strict=True))
     ]
     dests = ", ".join(f"%o{i} = %e{i}" for i in range(len(outs)))
@@ -320,7 +321,8 @@ def _text(w: Writer, nest: Nest, outs: list[Tile]) -> str:
     ]
     return "\n".join(
         [
-            f"func.func @f({', '.join(w.arguments.values())}) -> ({', '.join(types)}) {{",
+            f"func.func @f({', '.join(w.arguments.values())}) -> "
+            f"({', '.join(types)}) {{",
             *empties,
             f"  {results} = pypto.forall (%h = 0 to {nest.heads}, %i +: %m = 0 to "
             f"{nest.rows} step {nest.step}) outs({dests}) {{",

@@ -63,7 +63,7 @@ def check(
     """The compiled program computes what its source says; `order` seeds the pipes."""
     machine = load_machine(machine) if isinstance(machine, str) else machine
     source = pyptoc.compile(program.text, machine=machine, pipeline="")
-    compiled = pyptoc.compile(program.text, machine=machine, pipeline=pipeline)
+    compiled = pyptoc.compile(source.module, machine=machine, pipeline=pipeline)
     given = {name: np.copy(value) for name, value in program.inputs.items()}
     expected = source.run(**program.inputs)
     found = compiled.run(**program.inputs)

@@ -173,7 +173,10 @@ def cube_tile(w: Writer, split: bool, wide: bool = False) -> str:
     pairs = f"m = [{m}, {m * r.choice([1, 2])}], k = [{k}, {steps}]"
     pairs += f", n = [{n}, {n * r.choice([1, 2])}]"
     split_k = r.choice([", split_k", ", split_k = 3"]) if split else ""
-    return f"tile = #pypto.cube<{pairs}{split_k}>"
+    walks = ("", "", "column", "snake", "blocked<2, 1>", "blocked<1, 3>")
+    walk = r.choice(walks)
+    walk = walk and f", walk = {walk}"
+    return f"tile = #pypto.cube<{pairs}{split_k}{walk}>"
 
 
 SHAPE_STEPS: tuple[Step, ...] = (view, view, read_view, reshape, assemble, full, cumsum)

@@ -266,7 +266,7 @@ def scaled(random: Random) -> Program:
         step = random.choice([64, 128])
         flags.append(
             f"tile = #pypto.cube<m = [16, 32], k = [64, {step}], n = [32, 64]"
-            + random.choice([", split_k>", ">"])
+            + random.choice([", split_k>", ", split_k = 2>", ">"])
         )
     attributes = f" {{{', '.join(flags)}}}" if flags else ""
     text = function(

@@ -43,7 +43,7 @@ def record(
 
 
 class SameShape:
-    """Boxes of one allocation in one of its shapes, compared with another at once."""
+    """Boxes of one memref in one of its shapes, compared with another at once."""
 
     def __init__(self, boxes: list[tuple[int, Box]]) -> None:
         """boxes: each with the number of its task, in the order of the tasks."""
@@ -57,7 +57,9 @@ class SameShape:
         """Which tasks before `task` have a box that conflicts with this one."""
         count = int(np.searchsorted(self.tasks, task))
         first = self.boxes[0]
-        if (first.shape, first.width) != (box.shape, box.width):
+        if first.end <= box.start or box.end <= first.start:
+            return 0
+        if first.form != box.form:
             pairs = zip(self.tasks[:count].tolist(), self.boxes, strict=False)
             return bits_of({other for other, theirs in pairs if box.conflicts(theirs)})
         lo, hi = np.array(box.ranges, np.int64).reshape(-1, 2).T
@@ -103,7 +105,7 @@ class TaskOrder:
         groups: dict[int, dict[object, list[tuple[int, Box]]]] = {}
         for task, box in boxes:
             group = groups.setdefault(box.memory, {})
-            group.setdefault((box.shape, box.width), []).append((task, box))
+            group.setdefault(box.form, []).append((task, box))
         seen = {
             memory: [SameShape(group) for group in by_shape.values()]
             for memory, by_shape in groups.items()

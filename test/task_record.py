@@ -73,16 +73,17 @@ class Box:
         """Whether the boxes share a byte."""
         if self.memory != other.memory or self.empty or other.empty:
             return False
-        if (self.start, self.shape, self.width) == (
-            other.start,
-            other.shape,
-            other.width,
-        ):
+        if self.form == other.form:
             pairs = zip(self.ranges, other.ranges, strict=True)
             return all(a < d and c < b for (a, b), (c, d) in pairs)
         if self.end <= other.start or other.end <= self.start:
             return False
         return not self.elements.isdisjoint(other.elements)
+
+    @property
+    def form(self) -> tuple[int, tuple[int, ...], int]:
+        """What boxes agree in that compare by their ranges."""
+        return self.start, self.shape, self.width
 
     @property
     def end(self) -> int:

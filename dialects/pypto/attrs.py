@@ -1,6 +1,7 @@
 """Attributes of the tensor level: tiles, tolerances, and rules for test data.
 
-#pypto.cube<m = [16, 16], k = [256, 256], n = [256, 256], split_k = 4>
+#pypto.cube<m = [16, 16], k = [256, 256], n = [256, 256], split_k = 4>    .. = 4 atomic>
+#pypto.cube<m = .., k = .., n = .., walk = blocked<6, 4>, assign = static>
 #pypto.vec<8, 2048>
 #pypto.tiles<cube = #pypto.cube<..>, vec = [64, 256]>
 #pypto.tol<atol = 1.0e-4, rtol = 5.0e-3, outliers = 0.005>   #pypto.tol<as_sets>
@@ -20,6 +21,7 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
 from pyptoc.dialects.diagnostics import did_you_mean
+from pyptoc.dialects.walk import ASSIGNMENTS, Walk, parse_walk
 
 SPLIT_OFF = 0
 SPLIT_CHOSEN = -1
@@ -35,11 +37,20 @@ class CubeTile(NamedTuple):
     n: tuple[int, ...]
     split_k: int = SPLIT_OFF
     """0: not given; -1: the compiler chooses; n: the factor."""
+    walk: Walk | None = None
+    """The order in which tasks start; None: the compiler chooses."""
+    assign: str | None = None
+    """Who takes a task, `static` or `dynamic`; None: the compiler chooses."""
+    atomic: bool = False
+    """With `split_k`: parts are added into the result, in any order."""
 
 
 @irdl_attr_definition
 class CubeTileAttr(Data[CubeTile]):
-    """`#pypto.cube<m = [mL0, mL1], k = [kL0, kL1], n = [nL0, nL1], split_k = 4>`."""
+    """`#pypto.cube<m = [mL0, mL1], k = [kL0, kL1], n = [nL0, nL1], split_k = 4>`.
+
+    Also `walk = row | column | snake | blocked<6, 4>` and `assign = static | dynamic`.
+    """
 
     name = "pypto.cube"
 
@@ -49,9 +60,14 @@ class CubeTileAttr(Data[CubeTile]):
         k: Sequence[int] = (),
         n: Sequence[int] = (),
         split_k: int = SPLIT_OFF,
+        walk: Walk | None = None,
+        assign: str | None = None,
+        *,
+        atomic: bool = False,
     ) -> None:
         if not isinstance(m, CubeTile):
-            m = CubeTile(tuple(m), tuple(k), tuple(n), split_k)
+            sizes = tuple(m), tuple(k), tuple(n)
+            m = CubeTile(*sizes, split_k, walk, assign, atomic)
         super().__init__(m)
 
     @property
@@ -70,19 +86,41 @@ class CubeTileAttr(Data[CubeTile]):
     def split_k(self) -> int:
         return self.data.split_k
 
+    @property
+    def walk(self) -> Walk | None:
+        return self.data.walk
+
+    @property
+    def assign(self) -> str | None:
+        return self.data.assign
+
+    @property
+    def atomic(self) -> bool:
+        return self.data.atomic
+
     @classmethod
     def parse_parameter(cls, parser: AttrParser) -> CubeTile:
         sizes: dict[str, tuple[int, ...]] = {}
         split_k = SPLIT_OFF
+        walk: Walk | None = None
+        assign: str | None = None
+        atomic = False
 
         def entry(key: str) -> None:
-            nonlocal split_k
+            nonlocal split_k, walk, assign, atomic
             if key == "split_k":
                 split_k = SPLIT_CHOSEN
                 if parser.parse_optional_punctuation("=") is not None:
                     split_k = _positive(parser)
+                atomic = parser.parse_optional_keyword("atomic") is not None
                 return
             parser.parse_punctuation("=")
+            if key == "walk":
+                walk = parse_walk(parser)
+                return
+            if key == "assign":
+                assign = _word(parser, ASSIGNMENTS, "assignment")
+                return
             start = parser.pos
             sizes[key] = _sizes(parser)
             most = 3 if key == "k" else 2
@@ -92,17 +130,23 @@ class CubeTileAttr(Data[CubeTile]):
                 parser.raise_error(f"{key} of a cube tile is {wanted}", start)
 
         start = parser.pos
-        _entries(parser, ("m", "k", "n", "split_k"), entry)
+        _entries(parser, ("m", "k", "n", "split_k", "walk", "assign"), entry)
         for key in ("m", "k", "n"):
             if key not in sizes:
                 parser.raise_error(f"a cube tile needs {key} = [..]", start)
-        return CubeTile(sizes["m"], sizes["k"], sizes["n"], split_k)
+        given = sizes["m"], sizes["k"], sizes["n"]
+        return CubeTile(*given, split_k, walk, assign, atomic)
 
     def print_parameter(self, printer: Printer) -> None:
         parts = [f"{key} = {list(getattr(self, key))}" for key in ("m", "k", "n")]
         if self.split_k:
             chosen = self.split_k == SPLIT_CHOSEN
-            parts.append("split_k" if chosen else f"split_k = {self.split_k}")
+            split = "split_k" if chosen else f"split_k = {self.split_k}"
+            parts.append(f"{split} atomic" if self.atomic else split)
+        if self.walk is not None:
+            parts.append(f"walk = {self.walk}")
+        if self.assign is not None:
+            parts.append(f"assign = {self.assign}")
         printer.print_string(f"<{', '.join(parts)}>")
 
 

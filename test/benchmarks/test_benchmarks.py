@@ -46,7 +46,8 @@ def test_goldens_compute_the_same_as_the_programs():
 
 
 def test_a_bar_is_missed():
-    assert bench.Row("x", [1.0, 3.0, 9.0], bar=2.0).missed
+    assert bench.Row("x", [3.0, 9.0], bar=2.0).missed
+    assert not bench.Row("x", [1.0, 3.0, 9.0], bar=2.0).missed
     assert not bench.Row("x", [1.0, 3.0, 9.0], ratio=0.9, bar=1.0).missed
     assert "missed" in bench.Row("x", [1.0], ratio=1.1, bar=1.0).text()
     assert bench.Row("x", [1.0, 2.0, 4.0], note="so").text().split() == [

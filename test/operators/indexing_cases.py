@@ -28,7 +28,7 @@ from pyptoc.runtime.reference import interpret
 Array = NDArray[Any]
 Inputs = dict[str, Any]
 MACHINES = ("ascend950", "ascend910b")
-ORDERS = (1, 2, 3)
+ORDERS = (1, 2)
 ELEMENTS = [name for name in DTYPES if name not in ("f8E5M2", "f8E8M0FNU")]
 """The element types that indexing ops move."""
 
@@ -111,7 +111,7 @@ def check(case: Case) -> None:
     for machine in MACHINES:
         tasks = compile(case.text, machine=machine, pipeline=default_pipeline("tasks"))
         expect("tasks", interpret(tasks.module, case.inputs), case)
-        program = compile(case.text, machine=machine)
+        program = compile(tasks.module, machine=machine)
         executable = Executable(program.module, load_machine(machine), check=True)
         for order in (None, *ORDERS):
             found = executable.run(case.inputs, order=order)

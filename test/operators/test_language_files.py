@@ -134,6 +134,16 @@ def test_compiled_with_the_pipes_far_apart(run: Run, machine: str) -> None:
         assert mistakes(run, executable.run(inputs(run), order=seed)) == []
 
 
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("run", TINY, ids=str)
+def test_one_product_for_many_is_the_same(run: Run, machine: str) -> None:
+    """Neither moves to L0 nor loads of L1 are made; nothing else may differ."""
+    program = compiled(run.text, machine)
+    unfused = Executable(program.module, program.machine, fuse=False)
+    fused = program.run(**inputs(run))
+    assert problems(unfused.run(inputs(run)), fused, run.text) == []
+
+
 @pytest.mark.parametrize("loop", [False, True], ids=["composite", "loop"])
 @pytest.mark.parametrize("case", [c for c in grouped.CASES if c.n < 7168], ids=str)
 def test_grouped_matmul_interpreted(case: grouped.Case, loop: bool) -> None:

@@ -36,10 +36,10 @@ def wrong(cell: Cell, sample: Sample) -> list[str]:
         runs = {"interpreted": source.run(**sample.inputs)}
         if cell.machine not in sample.machines:
             with pytest.raises(CompileError) as refusal:
-                compile(text, machine=cell.machine)
+                compile(source.module, machine=cell.machine)
             code = refusal.value.diagnostics[0].code
             return [] if code in REFUSALS else [f"{cell}: {code}\n{text}"]
-        compiled = compile(text, machine=cell.machine)
+        compiled = compile(source.module, machine=cell.machine)
         runs["compiled"] = compiled.run(**sample.inputs)
     except Exception as failure:
         return [f"{cell}: {type(failure).__name__}: {failure}\n{text}"]

@@ -12,7 +12,7 @@
 // read. A task waits for the reader of its own rows only, and has to anyway.
 // CHECK-LABEL: func.func @chain
 // CHECK: %y = npu.alloc[{{%[0-9]+}}, 64] {policy = "carried"} : memref<?x64xf32, "gm">
-// CHECK: [[CAST:%[0-9]+]] = npu.tasks ({{.*}} {tag = "cast"}
+// CHECK: [[CAST:%[0-9]+]] = npu.tasks ({{.*}} {tag = "tanh"}
 // CHECK: npu.tasks ([[I:%[_i0-9]+]], {{.*}} after([[CAST]][[[I]], *]) {{.*}} write %y[
 // CHECK: npu.store {{.*}} into %y
 // CHECK: npu.load %y
@@ -21,7 +21,8 @@
 // OFF: npu.load %z
 func.func @chain(%a: tensor<?x64xf16> {pypto.dims = ["M"]}, %b: tensor<64x64xf16>) -> tensor<?x1xf32> {
   %y = pypto.matmul %a, %b {tile = #tile}
-  %h = pypto.cast %y to f16 {tile = #pypto.vec<16, 64>}
+  %t = pypto.tanh %y {tile = #pypto.vec<16, 64>}
+  %h = pypto.cast %t to f16
   %z = pypto.matmul %h, %b {tile = #tile}
   %s = pypto.sum %z axis -1 {keepdim, tile = #pypto.vec<16, 64>}
   func.return %s : tensor<?x1xf32>
@@ -31,12 +32,13 @@ func.func @chain(%a: tensor<?x64xf16> {pypto.dims = ["M"]}, %b: tensor<64x64xf16
 // CHECK-LABEL: func.func @sizes
 // CHECK: %workspace = npu.alloc[16384] {policy = "single"} : memref<16384xi8, "gm">
 // CHECK: %y = npu.place %workspace at 0[64, 32]
-// CHECK: [[CAST:%[0-9]+]] = npu.tasks {{.*}} {tag = "cast"}
+// CHECK: [[CAST:%[0-9]+]] = npu.tasks {{.*}} {tag = "tanh"}
 // CHECK: %z = npu.place %workspace at 0[64, 64]
 // CHECK: npu.tasks ([[I:%[_i0-9]+]], {{.*}} after([[CAST]][[[I]], *], [[CAST]][2 * [[I]] : 2 * [[I]] + 2, *])
 func.func @sizes(%a: tensor<64x64xf16>, %b: tensor<64x32xf16>, %c: tensor<32x64xf16>) -> tensor<64x1xf32> {
   %y = pypto.matmul %a, %b {tile = #pypto.cube<m = [16, 16], k = [64, 64], n = [32, 32]>}
-  %h = pypto.cast %y to f16 {tile = #pypto.vec<16, 32>}
+  %t = pypto.tanh %y {tile = #pypto.vec<16, 32>}
+  %h = pypto.cast %t to f16
   %z = pypto.matmul %h, %c {tile = #pypto.cube<m = [16, 16], k = [32, 32], n = [64, 64]>}
   %s = pypto.sum %z axis -1 {keepdim, tile = #pypto.vec<16, 64>}
   func.return %s : tensor<64x1xf32>
@@ -118,4 +120,22 @@ func.func @groups(%a: tensor<?x64xf16>, %b: tensor<64x64xf16>, %sizes: tensor<4x
     pypto.store %e into %o[%n, 0]
   }
   func.return %r : tensor<?x64xf32>
+}
+
+// What a loop returns is in one of two slots as well: the last trip's is the result.
+// CHECK-LABEL: func.func @returned
+// CHECK: %zero = npu.alloc[16, 64]
+// CHECK: [[S:%workspace[_0-9]*]] = npu.alloc[8192] {policy = "slots", slots = 2}
+// CHECK: [[R:%r[_0-9]*]], {{.*}} = scf.for
+// CHECK: npu.place [[S]] at {{%[0-9]+}}[16, 64]
+// CHECK: func.return [[R]]
+func.func @returned(%a: tensor<?x16x64xf32>) -> tensor<16x64xf32> {
+  %m = pypto.dim %a, 0
+  %zero = pypto.full 0.0[16, 64] : tensor<16x64xf32>
+  %r = pypto.for (%i = 0 to %m) iter(%acc = %zero) {
+    %v = pypto.view %a[%i, :, :]
+    %s = pypto.add %acc, %v
+    pypto.yield %s
+  }
+  func.return %r : tensor<16x64xf32>
 }

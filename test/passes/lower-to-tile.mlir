@@ -39,7 +39,7 @@ func.func @dynamic_k(%a: tensor<16x?xf16> {pypto.dims = ["K"]}, %b: tensor<?x64x
 // Scales of [kb, 2n] are regrouped to [n, 2kb] on the way to scale_b.
 func.func @scaled(%a: tensor<16x64xf8E4M3FN>, %b: tensor<64x64xf8E4M3FN>,
     %sa: tensor<16x1x2xf8E8M0FNU>, %sb: tensor<1x64x2xf8E8M0FNU>) -> tensor<16x64xf32> {
-  %y = pypto.scaled_mm %a, %b scales %sa, %sb {tag = "mx"}
+  %y = pypto.scaled_mm %a, %b scales %sa, %sb {tag = "mx", tile = #pypto.cube<m = [16, 16], k = [64, 64], n = [64, 64]>}
   func.return %y : tensor<16x64xf32>
 }
 // CHECK-LABEL: npu.kernel @mx_2

@@ -122,12 +122,11 @@ npu.kernel @fewer_slots (%i) (%x: memref<64x2048xf32, "gm">, %y: memref<64x2048x
   }
 }
 
-// Of three slots one goes: the index wraps around at two.
+// Of three slots one goes: the trips are counted round in two.
 
 // CHECK-LABEL: npu.kernel @wrapped_index
 // CHECK:         tile.alloc {addr = 0, slots = 2}
-// CHECK:           %s = pypto.index %k mod 3
-// CHECK-NEXT:      [[T:%\w+]] = pypto.index %s mod 2
+// CHECK:           [[T:%\w+]] = pypto.index %k mod 2
 // CHECK-NEXT:      tile.slot %a{{\[}}[[T]]]
 // REMARK:        remark[PTO300]: %a in @wrapped_index keeps 2 of 3 slots
 npu.kernel @wrapped_index (%i) (%x: memref<64x2048xf32, "gm">, %y: memref<64x2048xf32, "gm">, %n: index) on vector {
@@ -136,6 +135,24 @@ npu.kernel @wrapped_index (%i) (%x: memref<64x2048xf32, "gm">, %y: memref<64x204
   %a = tile.alloc {slots = 3} : !tile.buf<15x2048xf32, ub>
   scf.for %k = %c0 to %n step %c1 {
     %s = pypto.index %k mod 3
+    %as = tile.slot %a[%s]
+    tile.load %x[0, 0] [15, 2048] into %as
+    tile.store %as [15, 2048] into %y[0, 0]
+  }
+}
+
+// An index that is no count is wrapped around.
+
+// CHECK-LABEL: npu.kernel @any_index
+// CHECK:           %s = pypto.index min(%k, 2)
+// CHECK-NEXT:      [[T:%\w+]] = pypto.index %s mod 2
+// CHECK-NEXT:      tile.slot %a{{\[}}[[T]]]
+npu.kernel @any_index (%i) (%x: memref<64x2048xf32, "gm">, %y: memref<64x2048xf32, "gm">, %n: index) on vector {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %a = tile.alloc {slots = 3} : !tile.buf<15x2048xf32, ub>
+  scf.for %k = %c0 to %n step %c1 {
+    %s = pypto.index min(%k, 2)
     %as = tile.slot %a[%s]
     tile.load %x[0, 0] [15, 2048] into %as
     tile.store %as [15, 2048] into %y[0, 0]

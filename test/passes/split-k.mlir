@@ -48,3 +48,26 @@ func.func @returned(%a: tensor<16x128xi8>, %b: tensor<128x64xi8>) -> tensor<16x6
 // CHECK: [[R:%y[_0-9]*]] = npu.tasks {{.*}} on vector {tag = "split_k"}
 // CHECK: pypto.add
 // CHECK: func.return [[R]]
+
+#atomic = #pypto.cube<m = [16, 16], k = [64, 64], n = [64, 64], split_k = 2 atomic>
+
+// The parts are added where the result is, which holds zeros; no task adds them up.
+// RUN: pyptoc %s --pipeline='partition,infer-tiles,tile,split-k{strategy=workspace}' | filecheck %s --check-prefix=WORK
+// RUN: pyptoc %s --pipeline='partition,infer-tiles,tile,split-k{strategy=atomic}' | filecheck %s --check-prefix=ADD
+func.func @atomic(%a: tensor<?x200xi8>, %b: tensor<200x64xi8>) -> tensor<?x64xi32> {
+  %y = pypto.matmul %a, %b {tile = #atomic}
+  func.return %y : tensor<?x64xi32>
+}
+// CHECK-LABEL: func.func @atomic
+// CHECK: [[Z:%y[_0-9]*]] = npu.tasks {{.*}} on vector {tag = "split_k"}
+// CHECK: pypto.full 0[
+// CHECK: [[Y:%y[_0-9]*]] = npu.tasks ({{.*}}, %part) in ({{%[0-9]+}}, 1, 2) outs(%out{{[_0-9]*}} = [[Z]] : tensor<?x64xi32>) on cube
+// CHECK: npu.assemble {{.*}} into %out{{[_0-9]*}}[{{%[0-9]+}}, 0] {combine = "add"}
+// CHECK-NOT: npu.tasks
+// CHECK: func.return [[Y]]
+// WORK-NOT: combine
+// ADD-LABEL: func.func @consumer
+// ADD: pypto.full 0.0[
+// ADD: npu.assemble {{.*}} {combine = "add"}
+// ADD-LABEL: func.func @atomic
+// ADD: npu.assemble {{.*}} {combine = "add"}

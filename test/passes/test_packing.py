@@ -89,3 +89,66 @@ def test_hundreds_of_buffers_in_a_chain() -> None:
     count = 400
     chain = [[j for j in (i - 1, i + 1) if 0 <= j < count] for i in range(count)]
     assert pack([32] * count, chain, 64).height == 64
+
+
+def may_lie(
+    problem: list[Buffer], partners: list[list[int]], at: list[int], i: int, j: int
+) -> bool:
+    """Whether two buffers at their addresses do not spoil each other."""
+    (size, start, end), (other, first, last) = problem[i], problem[j]
+    apart_in_time = end < first or last < start
+    apart = at[i] + size <= at[j] or at[j] + other <= at[i]
+    return apart_in_time or apart or (j in partners[i] and at[i] == at[j])
+
+
+def least_height(problem: list[Buffer], partners: list[list[int]]) -> int:
+    """By trying all addresses."""
+
+    def fits(height: int, at: list[int]) -> bool:
+        i = len(at)
+        if i == len(problem):
+            return True
+        for address in range(height - problem[i][0] + 1):
+            trial = [*at, address]
+            if all(may_lie(problem, partners, trial, i, j) for j in range(i)) and fits(
+                height, trial
+            ):
+                return True
+        return False
+
+    height = max(size for size, _, _ in problem)
+    while not fits(height, []):
+        height += 1
+    return height
+
+
+def chained(random: Random) -> tuple[list[Buffer], list[list[int]]]:
+    """Buffers of which some begin where others end, and may do so in place."""
+    problem = [(1 + size // 2, *when) for size, *when in buffers(random)[:4]]
+    for _ in range(random.randint(1, 2)):
+        _, _, end = random.choice(problem)
+        problem.append((random.randint(1, 4), end, end + random.randint(1, 5)))
+    partners: list[list[int]] = [[] for _ in problem]
+    for i, (_, start, end) in enumerate(problem):
+        for j, (_, first, last) in enumerate(problem):
+            if start < end == first < last and random.random() < 0.8:
+                partners[i].append(j)
+                partners[j].append(i)
+    return problem, partners
+
+
+def test_reaches_the_optimum_in_place_too() -> None:
+    """Results may lie where an input ends, in chains of several."""
+    random = Random(1)
+    better = 0
+    for _ in range(60):
+        problem, partners = chained(random)
+        sizes, conflicts = [size for size, _, _ in problem], conflicts_of(problem)
+        best = least_height(problem, partners)
+        packing = pack(sizes, conflicts, best, 0, partners)
+        assert packing.height == best
+        at = list(packing.addresses)
+        for i in range(len(problem)):
+            assert all(may_lie(problem, partners, at, i, j) for j in range(i))
+        better += best < least_height(problem, [[] for _ in problem])
+    assert better > 5

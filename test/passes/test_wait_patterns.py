@@ -235,13 +235,12 @@ def launch(side: Side, writes: bool) -> str:
     ]
     if writes:
         body.append(
-            '    npu.store %t into %y[%lo, %lo2] : tensor<?x?xf32>, memref<?x?xf32, "gm">'
+            "    npu.store %t into %y[%lo, %lo2] "
+            ': tensor<?x?xf32>, memref<?x?xf32, "gm">'
         )
     text = "\n".join(body)
-    return (
-        "".join(before)
-        + f"  %t = npu.tasks ({', '.join(names)}) in ({grid}) on vector {{\n{text}\n  }}\n"
-    )
+    head = f"  %t = npu.tasks ({', '.join(names)}) in ({grid}) on vector"
+    return "".join(before) + f"{head} {{\n{text}\n  }}\n"
 
 
 def value(text: str, symbols: dict[str, int]) -> int:

@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from pyptoc.dialects.context import make_context
 from pyptoc.dialects.parsing import parse_module
+from pyptoc.runtime import fused_matmul
 from pyptoc.runtime.executor import Executable
 from pyptoc.runtime.machine import load_machine
 
@@ -252,10 +253,11 @@ def in_both_ways(body: str) -> Any:
     b = generator.integers(-4, 4, (128, 16)).astype(np.float16)
     given = {"a": a, "b": b}
     results = [
-        Executable(module, MACHINE, fuse=fuse, check=True).run(given)["c"]
-        for fuse in (True, False)
+        Executable(module, MACHINE, fuse=fuse, check=check).run(given)["c"]
+        for fuse, check in ((False, True), (True, True), (True, False))
     ]
     assert np.array_equal(results[0], results[1])
+    assert np.array_equal(results[0], results[2])
     return results[0], a.astype(np.float32), b.astype(np.float32)
 
 
@@ -320,6 +322,68 @@ def test_larger_matmul_than_move() -> None:
     tile.matmul %l, %r into %acc [16, 16, 32] accumulate %more
 """
     in_both_ways(body)
+
+
+# Loads that are not made ------------------------------------------------------------
+
+
+def test_rows_of_an_earlier_load() -> None:
+    """What a later, smaller load leaves in L1 is multiplied."""
+    body = """
+    %more = pypto.index %k > 0
+    %m = pypto.index 16 - %k floordiv 8
+    tile.load %a[0, 0] [%m, 128] into %al
+    tile.load %a[4, 0] [4, 128] into %al
+    tile.move %al[0, %k] [16, 32] into %l
+    tile.move %bl[%k, 0] [32, 16] into %r
+    tile.matmul %l, %r into %acc [16, 16, 32] accumulate %more
+"""
+    got, a, b = in_both_ways(body)
+    assert np.array_equal(got, np.vstack([a[4:8], a[4:]]) @ b)
+
+
+def test_memory_that_tasks_store_to() -> None:
+    """The second task multiplies what the first one stored."""
+    text = STEPS.format(body=SIMPLE.format(ka="%k", kb="%k", more="%k > 0"))
+    for old, new in (
+        ('  %c = npu.alloc[16, 16] : memref<16x16xf32, "gm">\n', ""),
+        ("@steps[1] (%a, %b, %c)", "@steps[3] (%a, %b, %a)"),
+        ("return %c : memref<16x16xf32", "return %a : memref<16x128xf16"),
+        ("-> (memref<16x16xf32", "-> (memref<16x128xf16"),
+        ("%c: memref<16x16xf32", "%c: memref<16x128xf16"),
+    ):
+        assert old in text
+        text = text.replace(old, new)
+    generator = np.random.default_rng(0)
+    a = generator.integers(0, 2, (16, 128)).astype(np.float16)
+    b = generator.integers(-1, 2, (128, 16)).astype(np.float16)
+    want = a.astype(np.float32)
+    for _ in range(3):
+        want[:, :16] = (want @ b.astype(np.float32)).astype(np.float16)
+    for fuse in (True, False):
+        got = Executable(parse(text), MACHINE, fuse=fuse).run({"a": a, "b": b})["c"]
+        assert np.array_equal(got, want)
+
+
+def test_all_of_k_is_one_product(monkeypatch: pytest.MonkeyPatch) -> None:
+    """K in steps of L1 and L0, and each box decoded once for all tasks."""
+    calls = {"product": 0, "image": 0}
+
+    def count(where: Any, name: str) -> None:
+        real = getattr(where, name)
+
+        def counted(*args: Any) -> Any:
+            calls[name] += 1
+            return real(*args)
+
+        monkeypatch.setattr(where, name, counted)
+
+    count(fused_matmul, "product")
+    count(fused_matmul.Side, "image")
+    ones = np.ones((128, 512), np.float16), np.ones((512, 192), np.float16)
+    got = Executable(parse(KERNEL), MACHINE).run(dict(zip("ab", ones)))["c"]
+    assert (got == 512).all()
+    assert calls == {"product": 2 * 3, "image": 2 + 3}
 
 
 def test_loop_becomes_one_product() -> None:

@@ -57,6 +57,11 @@ def test_types() -> None:
 
 def test_routes() -> None:
     new, old = load_machine("ascend950"), load_machine("ascend910b")
+    assert new.route("gm", "l1") is new.routes["gm", "l1"]
+    with pytest.raises(CompileError, match=r"ascend910b has no route from l0c to ub"):
+        old.route("l0c", "ub")
+    for machine in (new, old):
+        assert machine.memory.l2_kept_bytes < machine.memory.l2_bytes
     assert new.routes["gm", "l1"].pipe == "mte2"
     assert new.routes["l1", "l0a"].pipe == "mte1"
     assert new.has_route("l0c", "ub")

@@ -18,6 +18,10 @@ npu.kernel @gmm (%i, %j) (%a: memref<?x512xf32, "gm">, %y: memref<?x512xf32, "gm
 npu.kernel @empty () () on vector {
 }
 
+// CHECK: npu.kernel @empty3
+npu.kernel @empty3 (%i, %j, %k) () on vector {
+}
+
 // A body whose first operation looks like an attribute dictionary.
 // CHECK: npu.kernel @bare () () on vector {
 // CHECK-NEXT: tile.barrier
@@ -31,11 +35,16 @@ func.func @launches(%a: memref<?x512xf32, "gm">, %n: index, %s: f32, %p: !npu.ev
   %e = npu.launch @empty[] ()
   // CHECK-NEXT: %t = npu.launch @gmm[%n, 28] (%a, %y, %n, %s) after(%e, %p overlaps) : (memref<?x512xf32, "gm">, memref<?x512xf32, "gm">, index, f32) -> !npu.events
   %t = npu.launch @gmm[%n, 28] (%a, %y, %n, %s) after(%e, %p overlaps)
-  // CHECK-NEXT: %t2 = npu.launch @gmm[d0 = %n, d1 = 28] (%a, %y, %n, %s) after(%t[4 * d0 : 4 * d0 + 4, *], %t[%n + d0, d1]) {assign = 3, order = "row"} :
+  // CHECK-NEXT: %t2 = npu.launch @gmm[d0 = %n, d1 = 28] (%a, %y, %n, %s) after(%t[4 * d0 : 4 * d0 + 4, *], %t[%n + d0, d1]) {assign = "static", order = "row"} :
   %t2 = npu.launch @gmm[i = %n, j = 28] (%a, %y, %n, %s) after(%t[i * 4 : i * 4 + 4, *], %t[i + %n, j])
-      {assign = 3, order = "row"} : (memref<?x512xf32, "gm">, memref<?x512xf32, "gm">, index, f32) -> !npu.events
+      {assign = "static", order = "row"} : (memref<?x512xf32, "gm">, memref<?x512xf32, "gm">, index, f32) -> !npu.events
   // The names of the axes need not be given.
   // CHECK-NEXT: %t3 = npu.launch @gmm[d0 = 4, d1 = 28] (%a, %y, %n, %s) after(%t[d0, 0 : d1]) :
   %t3 = npu.launch @gmm[4, 28] (%a, %y, %n, %s) after(%t[d0, 0 : d1])
+  // How its tasks start: blocks of 6 x 4 of them; along other axes than the last two.
+  // CHECK-NEXT: %t4 = npu.launch @gmm[4, 28] (%a, %y, %n, %s) {order = "blocked", blocks = [6, 4], assign = "dynamic"} :
+  %t4 = npu.launch @gmm[4, 28] (%a, %y, %n, %s) {order = "blocked", blocks = [6, 4], assign = "dynamic"}
+  // CHECK-NEXT: %t5 = npu.launch @empty3[4, %n, 2] () {order = "snake", axes = [0, 1]} :
+  %t5 = npu.launch @empty3[4, %n, 2] () {order = "snake", axes = [0, 1]}
   func.return %y : memref<?x512xf32, "gm">
 }

@@ -83,3 +83,27 @@ npu.kernel @k () () on cube {
 // CHECK: :[[# @LINE + 1]]:1: error[PTO172]: @k is defined twice
 npu.kernel @k () () on cube {
 }
+
+// -----
+
+// How the tasks of a launch start.
+npu.kernel @k (%i, %j) () on cube {
+}
+
+func.func private @walks() {
+  // CHECK: :[[# @LINE + 1]]:8: error[PTO170]: npu.launch: order is one of "row", "column", "snake", "blocked", got "rows"
+  %0 = npu.launch @k[4, 4] () {order = "rows"}
+  // CHECK: error[PTO170]: npu.launch: assign is one of "static", "dynamic", got 3
+  %1 = npu.launch @k[4, 4] () {assign = 3}
+  // CHECK: error[PTO170]: npu.launch: order = "blocked" has blocks = [rows, columns]
+  %2 = npu.launch @k[4, 4] () {order = "blocked"}
+  // CHECK: error[PTO170]: npu.launch: order = "blocked" has blocks = [rows, columns]
+  %3 = npu.launch @k[4, 4] () {order = "row", blocks = [2, 2]}
+  // CHECK: error[PTO170]: npu.launch: blocks is a list of two integers
+  %4 = npu.launch @k[4, 4] () {order = "blocked", blocks = [2]}
+  // CHECK: error[PTO170]: npu.launch: blocks = [0, 2] must be at least 1
+  %5 = npu.launch @k[4, 4] () {order = "blocked", blocks = [0, 2]}
+  // CHECK: error[PTO170]: npu.launch: axes = [1, 2] are two neighbouring axes of a grid of rank 2
+  %6 = npu.launch @k[4, 4] () {order = "snake", axes = [1, 2]}
+  func.return
+}

@@ -10,6 +10,14 @@ func.func @tiles(%x: tensor<16x64xf32>, %w: tensor<64x16xf32>)
     attributes {pypto.tiles = #pypto.tiles<cube = #cube, vec = [64, 256]>} {
   // CHECK: {tile = #pypto.cube<m = [16, 16], k = [64, 64], n = [16, 16], split_k = 4>}
   %0 = pypto.matmul %x, %w {tile = #pypto.cube<m = [16, 16], k = [64, 64], n = [16, 16], split_k = 4>}
+  // CHECK: {tile = #pypto.cube<m = [16, 16], k = [64, 64], n = [16, 16], walk = blocked<6, 4>, assign = dynamic>}
+  %3 = pypto.matmul %x, %w {tile = #pypto.cube<m = [16, 16], k = [64, 64], n = [16, 16], assign = dynamic, walk = blocked<6, 4>>}
+  // CHECK: {tile = #pypto.cube<m = [16, 16], k = [64, 64], n = [16, 16], split_k, walk = snake>}
+  %4 = pypto.matmul %x, %w {tile = #pypto.cube<m = [16, 16], k = [64, 64], n = [16, 16], split_k, walk = snake>}
+  // CHECK: {tile = #pypto.cube<m = [16, 16], k = [64, 64], n = [16, 16], split_k = 4 atomic>}
+  %a0 = pypto.matmul %x, %w {tile = #pypto.cube<m = [16, 16], k = [64, 64], n = [16, 16], split_k = 4 atomic>}
+  // CHECK: {tile = #pypto.cube<m = [16, 16], k = [64, 64], n = [16, 16], split_k atomic>}
+  %b0 = pypto.matmul %x, %w {tile = #pypto.cube<m = [16, 16], k = [64, 64], n = [16, 16], split_k atomic>}
   // CHECK: {tag = "rows", tile = #pypto.vec<8, 2048>}
   %1 = pypto.exp %x {tag = "rows", tile = #pypto.vec<8, 2048>}
   func.return

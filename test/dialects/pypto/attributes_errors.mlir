@@ -19,7 +19,7 @@ func.func @cube_missing(%a: tensor<16x8xf32>) {
 // -----
 
 func.func @cube_key(%a: tensor<16x8xf32>) {
-  // CHECK: :[[# @LINE + 1]]:71: error[PTO100]: there is no entry 'l' here, only m, k, n, split_k
+  // CHECK: :[[# @LINE + 1]]:71: error[PTO100]: there is no entry 'l' here, only m, k, n, split_k, walk, assign
   %y = pypto.matmul %a, %a {b_trans, tile = #pypto.cube<m = [16, 16], l = [16, 16]>}
   func.return
 }
@@ -29,6 +29,30 @@ func.func @cube_key(%a: tensor<16x8xf32>) {
 func.func @cube_twice(%a: tensor<16x8xf32>) {
   // CHECK: :[[# @LINE + 1]]:71: error[PTO100]: m is given twice
   %y = pypto.matmul %a, %a {b_trans, tile = #pypto.cube<m = [16, 16], m = [16, 16]>}
+  func.return
+}
+
+// -----
+
+func.func @walk(%a: tensor<16x8xf32>) {
+  // CHECK: :[[# @LINE + 1]]:106: error[PTO100]: a walk is one of row, column, snake, blocked, not 'diagonal'
+  %y = pypto.matmul %a, %a {b_trans, tile = #pypto.cube<m = [16, 16], k = [16, 16], n = [16, 16], walk = diagonal>}
+  func.return
+}
+
+// -----
+
+func.func @walk_blocks(%a: tensor<16x8xf32>) {
+  // CHECK: :[[# @LINE + 1]]:106: error[PTO100]: blocked<rows, columns> has two sizes of at least 1
+  %y = pypto.matmul %a, %a {b_trans, tile = #pypto.cube<m = [16, 16], k = [16, 16], n = [16, 16], walk = blocked<6>>}
+  func.return
+}
+
+// -----
+
+func.func @assign(%a: tensor<16x8xf32>) {
+  // CHECK: error[PTO100]: there is no assignment 'round' here, only static, dynamic
+  %y = pypto.matmul %a, %a {b_trans, tile = #pypto.cube<m = [16, 16], k = [16, 16], n = [16, 16], assign = round>}
   func.return
 }
 

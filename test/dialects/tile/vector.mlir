@@ -11,6 +11,7 @@ npu.kernel @inputs (%i) (%m: index, %s: f32) on vector {
   %c = tile.alloc : !tile.buf<1x256xf32, ub>
   %o = tile.alloc : !tile.buf<1x1xf32, ub>
   %n = tile.alloc : !tile.buf<16x256xi32, ub>
+  %left = tile.alloc : !tile.buf<16x256xi32, ub>
   // CHECK: tile.add %a, %r row into %d [%m, 256] : !tile.buf<16x256xf32, ub>, !tile.buf<16x1xf32, ub>, !tile.buf<16x256xf32, ub>
   tile.add %a, %r row into %d [%m, 256]
   // CHECK-NEXT: tile.sub %c col, %a into %d [16, %m] {tag = "x"} :
@@ -77,6 +78,7 @@ npu.kernel @other_shapes (%i) (%m: index, %s: f32) on vector {
 npu.kernel @families (%i) () on vector {
   %a = tile.alloc : !tile.buf<16x256xf32, ub>
   %n = tile.alloc : !tile.buf<16x256xi32, ub>
+  %left = tile.alloc : !tile.buf<16x256xi32, ub>
   %b = tile.alloc : !tile.buf<16x256xi1, ub>
   // CHECK: tile.exp %a into %a
   tile.exp %a into %a [16, 256]
@@ -120,8 +122,8 @@ npu.kernel @families (%i) () on vector {
   tile.logical_not %b into %b [16, 256]
   // CHECK-NEXT: tile.minimum %n, %n into %n
   tile.minimum %n, %n into %n [16, 256]
-  // CHECK-NEXT: tile.rem %n, 7 into %n
-  tile.rem %n, 7 into %n [16, 256]
+  // CHECK-NEXT: tile.rem %n, 7 into %left
+  tile.rem %n, 7 into %left [16, 256]
   // CHECK-NEXT: tile.floordiv %n, 7 into %n
   tile.floordiv %n, 7 into %n [16, 256]
   // CHECK-NEXT: tile.pow %a, 2.0 into %a

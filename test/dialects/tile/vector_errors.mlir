@@ -88,12 +88,14 @@ npu.kernel @elements (%i) (%s: f32, %n: index, %j: i32) on vector {
 
 npu.kernel @in_place (%i) () on vector {
   %a = tile.alloc : !tile.buf<16x256xf32, ub>
-  // CHECK: :[[# @LINE + 1]]:3: error[PTO170]: tile.add: in place, an instruction is elementwise, its input full and of equal element size
+  // CHECK: :[[# @LINE + 1]]:3: error[PTO170]: tile.add: in place, an instruction is elementwise, no remainder, its input full
   tile.add %a, %a row into %a [16, 256]
   // CHECK: :[[# @LINE + 1]]:3: error[PTO170]: tile.row_sum: in place
   tile.row_sum %a into %a [16, 256]
   // CHECK: :[[# @LINE + 1]]:3: error[PTO170]: tile.row_cumsum: in place
   tile.row_cumsum %a into %a [16, 256]
+  // CHECK: :[[# @LINE + 1]]:3: error[PTO170]: tile.rem: in place
+  tile.rem %a, 3.0 into %a [16, 256]
 }
 
 // -----

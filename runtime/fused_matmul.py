@@ -1,0 +1,282 @@
+"""
+Matmuls fed straight from L1 or gm: each box decoded once, no copy in L0.
+
+A loop that moves a slice of A and a slice of B to L0 and multiplies them is one product
+if the slices lie side by side. So is the loop around it that loads L1, where the loads
+need not be made (`images.py`): its products are put off, as pieces, and pieces whose
+boxes lie side by side in memory are multiplied at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+from numpy.typing import NDArray
+
+from pyptoc.runtime.decode import Decode
+from pyptoc.runtime.images import Images
+from pyptoc.runtime.matmul import (
+    MX_GROUP,
+    Scratch,
+    decode_scales,
+    product,
+    scale_columns,
+    scale_rows,
+    start_at,
+)
+
+Array = NDArray[Any]
+LARGEST = 2**21
+"""Elements of an operand that is joined from several boxes."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """How one operand of a matmul is read from L1."""
+
+    decode: Decode
+    k_axis: int
+    """Which axis of the box in L1 is K."""
+    pairs: bool = False
+    """Whether its scales lie in pairs for each row, `[kb, 2 * rows]`."""
+
+    def box(self, rows: int, depth: int) -> tuple[int, int]:
+        """The shape in L1 of `rows` (of A) or columns (of B) and `depth` of K."""
+        return (rows, depth) if self.k_axis else (depth, rows)
+
+    def scale_box(self, rows: int, depth: int) -> tuple[int, int]:
+        """The shape of the scales of such a box."""
+        blocks = -(-depth // (2 * MX_GROUP))
+        return (blocks, 2 * rows) if self.pairs else (rows, 2 * blocks)
+
+    def follows(self, first: Operand, other: Operand, depth: int) -> bool:
+        """Whether `other` lies behind `depth` of K from the start of `first`."""
+        if len(first.boxes) > 1 and depth % (2 * MX_GROUP):
+            return False
+        rows = zip(first.boxes, other.boxes, self._lengths(depth), strict=False)
+        return first.keep == other.keep and all(
+            one.strides == two.strides
+            and one.shape[1 - axis] == two.shape[1 - axis]
+            and address(two) == address(one) + length * one.strides[axis]
+            for one, two, (axis, length) in rows
+        )
+
+    def longer(self, first: Operand, depth: int) -> Operand:
+        """`first` and what follows it in memory, up to `depth` of K."""
+        boxes: list[Array] = []
+        for box, (axis, length) in zip(first.boxes, self._lengths(depth), strict=False):
+            other = box.shape[1 - axis]
+            shape = (other, length) if axis else (length, other)
+            boxes.append(as_strided(box, shape, box.strides))
+        return Operand(tuple(boxes), first.keep)
+
+    def _lengths(self, depth: int) -> tuple[tuple[int, int], tuple[int, int]]:
+        """Of elements and of scales: which axis is K, and the extent for `depth`."""
+        axis = 0 if self.pairs else 1
+        return (self.k_axis, depth), (axis, self.scale_box(0, depth)[axis])
+
+    def image(self, boxes: Sequence[Array], flat: Array) -> Array:
+        """The box as f32, scaled by the second one; its axes as in L1."""
+        image = self.decode(boxes[0], flat)
+        if len(boxes) == 1:
+            return image
+        scales = self._scales(boxes[1])
+        scale = scale_rows if self.k_axis else scale_columns
+        return scale(image, scales, image)
+
+    def _scales(self, box: Array) -> Array:
+        """Scales in f32: `[rows, groups]`, or `[groups, columns]` if K comes first."""
+        values = decode_scales(box)
+        if not self.pairs:
+            return values if self.k_axis else np.ascontiguousarray(values.T)
+        blocks, rows = box.shape[0], box.shape[1] // 2
+        by_pair = values.reshape(blocks, rows, 2)
+        if self.k_axis:
+            return by_pair.transpose(1, 0, 2).reshape(rows, 2 * blocks)
+        return by_pair.transpose(0, 2, 1).reshape(2 * blocks, rows)
+
+
+class Step(NamedTuple):
+    """One `move, move, matmul`: extents, and where the boxes start in L1."""
+
+    accumulate: bool
+    m: int
+    n: int
+    k: int
+    a: tuple[int, int]
+    b: tuple[int, int]
+    scale_a: tuple[int, int] = (0, 0)
+    scale_b: tuple[int, int] = (0, 0)
+
+
+class Operand(NamedTuple):
+    """One side of a piece."""
+
+    boxes: tuple[Array, ...]
+    """Its elements and, for MX, its scales."""
+    keep: bool
+    """Whether its image is wanted again in this launch."""
+
+
+class Piece(NamedTuple):
+    """A product over a part of K that was put off."""
+
+    accumulate: bool
+    m: int
+    n: int
+    depth: int
+    a: Operand
+    b: Operand
+
+
+@dataclass(frozen=True)
+class FusedMatmul:
+    """One matmul of a kernel, with the moves of its operands."""
+
+    a: Side
+    b: Side
+    scratch: Scratch
+    images: Images
+
+    def run(
+        self,
+        steps: Sequence[Step],
+        sources: tuple[Array, ...],
+        c: Array,
+        bias: Array | None,
+    ) -> None:
+        """Do all steps, at once if their boxes lie side by side along K.
+
+        sources: the L1 buffers of A and B and, for MX, of their scales. bias: what sums
+        start at, [1, n].
+        """
+        pieces: list[Piece] = []
+        self.put_off(steps, sources, pieces)
+        self.finish(pieces, c, bias)
+
+    def put_off(
+        self, steps: Sequence[Step], sources: tuple[Array, ...], pieces: list[Piece]
+    ) -> None:
+        """Append what the steps are to do."""
+        if not steps:
+            return
+        depths = [step.k for step in steps]
+        if len(steps) > 1 and self.side_by_side(steps, len(sources) > 2):
+            depths = [sum(depths)]
+        for step, depth in zip(steps, depths, strict=False):
+            at_a, at_b = (step.a, step.scale_a), (step.b, step.scale_b)
+            a = self._operand(self.a, sources[::2], at_a, step.m, depth)
+            b = self._operand(self.b, sources[1::2], at_b, step.n, depth)
+            pieces.append(Piece(step.accumulate, step.m, step.n, depth, a, b))
+
+    def _operand(
+        self,
+        side: Side,
+        sources: tuple[Array, ...],
+        places: tuple[tuple[int, int], ...],
+        rows: int,
+        depth: int,
+    ) -> Operand:
+        """The boxes of one operand, in gm or L1."""
+        part = self.images.part
+        box, keep = part(sources[0], places[0], side.box(rows, depth))
+        if len(sources) == 1:
+            return Operand((box,), keep)
+        shape = side.scale_box(rows, depth)
+        scales, also = part(sources[1], places[1], shape)
+        return Operand((box, scales), keep and also)
+
+    def side_by_side(self, steps: Sequence[Step], mx: bool) -> bool:
+        """Whether the boxes of the steps tile one box of each source."""
+        first = steps[0]
+        depth = first.k
+        for step in steps[1:]:
+            same = step.accumulate and step.m == first.m and step.n == first.n
+            if not same or step.a != _ahead(first.a, self.a.k_axis, depth):
+                return False
+            if step.b != _ahead(first.b, self.b.k_axis, depth):
+                return False
+            if mx and not self._scales_follow(first, step, depth):
+                return False
+            depth += step.k
+        return True
+
+    def _scales_follow(self, first: Step, step: Step, depth: int) -> bool:
+        blocks, rest = divmod(depth, 2 * MX_GROUP)
+        ahead_a = _scales_ahead(first.scale_a, self.a.pairs, blocks)
+        ahead_b = _scales_ahead(first.scale_b, self.b.pairs, blocks)
+        return not rest and (step.scale_a, step.scale_b) == (ahead_a, ahead_b)
+
+    def finish(self, pieces: list[Piece], c: Array, bias: Array | None) -> None:
+        """Do what was put off, and forget it."""
+        for piece in pieces if len(pieces) == 1 else self._joined(pieces):
+            left = self._image(self.a, piece.a, "a")
+            right = self._image(self.b, piece.b, "b")
+            box, accumulate = c[: piece.m, : piece.n], piece.accumulate
+            if bias is not None:
+                accumulate = start_at(box, bias[:, : piece.n], accumulate)
+            product(
+                left if self.a.k_axis else left.T,
+                right.T if self.b.k_axis else right,
+                box,
+                self.scratch.part,
+                accumulate,
+            )
+        pieces.clear()
+
+    def _joined(self, pieces: Sequence[Piece]) -> Iterator[Piece]:
+        """The pieces, those that lie side by side along K as one."""
+        start = 0
+        while start < len(pieces):
+            first, end = pieces[start], start + 1
+            depth = first.depth
+            while end < len(pieces) and self._follows(first, pieces[end], depth):
+                depth += pieces[end].depth
+                end += 1
+            if end == start + 1:
+                yield first
+            else:
+                a, b = self.a.longer(first.a, depth), self.b.longer(first.b, depth)
+                yield first._replace(depth=depth, a=a, b=b)
+            start = end
+
+    def _follows(self, first: Piece, piece: Piece, depth: int) -> bool:
+        """Whether `piece` goes on where `first`, by now of `depth`, ends."""
+        return (
+            piece.accumulate
+            and (first.m, first.n) == (piece.m, piece.n)
+            and (depth + piece.depth) * max(first.m, first.n) <= LARGEST
+            and self.a.follows(first.a, piece.a, depth)
+            and self.b.follows(first.b, piece.b, depth)
+        )
+
+    def _image(self, side: Side, operand: Operand, name: str) -> Array:
+        """The image of an operand, kept or made."""
+        boxes = operand.boxes
+        size = boxes[0].size
+        if not operand.keep:
+            return side.image(boxes, self.scratch.room(name, size))
+        key = name, *((address(box), box.shape, box.strides) for box in boxes)
+        found = self.images.kept.get(key)
+        if found is None:
+            found = side.image(boxes, np.empty(size, np.float32))
+            self.images.keep(key, found)
+        return found
+
+
+def _ahead(at: tuple[int, int], axis: int, depth: int) -> tuple[int, int]:
+    first, second = at
+    return (first, second + depth) if axis else (first + depth, second)
+
+
+def _scales_ahead(at: tuple[int, int], pairs: bool, blocks: int) -> tuple[int, int]:
+    first, second = at
+    return (first + blocks, second) if pairs else (first, second + 2 * blocks)
+
+
+def address(array: Array) -> int:
+    return array.__array_interface__["data"][0]
