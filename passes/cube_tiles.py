@@ -91,6 +91,11 @@ class CubeTile:
         """The step of the outermost loop over K; parts of K have whole steps."""
         return max(self.ka1, self.kb1)
 
+    @property
+    def k1(self) -> int:
+        """The step of K at which both operands come to L1, where there is one loop."""
+        return min(self.ka1, self.kb1)
+
     @classmethod
     def of(cls, attribute: CubeTileAttr) -> CubeTile:
         """The tile that an attribute spells; a missing kBL1 equals kAL1."""
@@ -220,11 +225,12 @@ def check_fits(tile: CubeTile, c: Contraction, machine: Machine, op: Operation) 
 def shrink(tile: CubeTile, c: Contraction, machine: Machine) -> CubeTile:
     """Halve the sizes that a too small space asks for until the tile fits."""
     while (need := overflow(tile, c, machine)) is not None:
-        tile = _smaller(tile, c, need.space)
+        tile = smaller(tile, c, need.space)
     return tile
 
 
-def _smaller(tile: CubeTile, c: Contraction, space: str) -> CubeTile:
+def smaller(tile: CubeTile, c: Contraction, space: str) -> CubeTile:
+    """The tile with the sizes halved that a too small space asks for."""
     if space == "l1" and tile.k_step > tile.k0:
         half = max(tile.k0, tile.k_step // 2 // tile.k0 * tile.k0)
         return replace(tile, ka1=min(tile.ka1, half), kb1=min(tile.kb1, half))

@@ -18,7 +18,9 @@ between two of its ops.
 Indexing ops are groups of their own, on vector cores (`npu.unit = "index"`); what is
 gathered or selected may be assembled by them.
 
-Cube and vector groups meet in global memory. Views, reshapes, reads and index
+Where it pays, `fuse.py` lets a product join the vector ops that read it (unit
+`"mixed"`), and cuts groups at reductions. Else cube and vector groups meet in global
+memory. Views, reshapes, reads and index
 arithmetic belong to no group: consumers look through them. First, copies are made
 where value semantics needs them (`ownership.py`), and ops that nobody uses are erased.
 """
