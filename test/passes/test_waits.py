@@ -339,7 +339,7 @@ CASES = {
         unneeded=1,
         needed=4,
     ),
-    # A sum goes through an inner loop, perhaps of no trip, into the next outer trip.
+    # A sum goes through an inner loop, perhaps without a trip, into the next outer one.
     "nested_sums": Case(
         function(
             "%a: tensor<5x3x16x64xf32>",
