@@ -151,8 +151,7 @@ def check_walk(attributes: Mapping[str, Attribute], rank: int) -> None:
 
 
 def _is_pair(attribute: Attribute) -> bool:
-    return (
-        isinstance(attribute, ArrayAttr)
-        and len(attribute) == 2
-        and all(isinstance(entry, IntegerAttr) for entry in attribute)
-    )
+    if not isinstance(attribute, ArrayAttr):
+        return False
+    entries = cast("ArrayAttr[Attribute]", attribute).data
+    return len(entries) == 2 and all(isinstance(e, IntegerAttr) for e in entries)

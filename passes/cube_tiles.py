@@ -82,11 +82,6 @@ class CubeTile:
     """Whether the parts of K are added into the result, in any order."""
 
     @property
-    def k1(self) -> int:
-        """The most of K that L1 has of both sides."""
-        return min(self.ka1, self.kb1)
-
-    @property
     def k_step(self) -> int:
         """The step of the outermost loop over K; parts of K have whole steps."""
         return max(self.ka1, self.kb1)
@@ -242,6 +237,29 @@ def smaller(tile: CubeTile, c: Contraction, space: str) -> CubeTile:
         return replace(tile, n0=half, n1=half)
     half = max(c.m_multiple, tile.m0 // 2 // c.m_multiple * c.m_multiple)
     return replace(tile, m0=half, m1=half)
+
+
+def started(c: Contraction, machine: Machine) -> CubeTile:
+    """
+    A legal tile that double-buffers L0A, L0B and L1: 128 x 256 where it fits, the
+    longest power-of-two kL0 up to 256, then up to four k steps a load.
+    """
+    tile = CubeTile(128, 128, 256, 256, 256, 256, 256).clamped(c)
+    half = {space: machine.space(space).bytes // 2 for space in ("l0a", "l0b", "l1")}
+
+    def too_large(tile: CubeTile) -> str | None:
+        for need in needs(tile, c):
+            if need.bytes > half.get(need.space, machine.space(need.space).bytes):
+                return need.space
+        return None
+
+    while (space := too_large(tile)) is not None:
+        tile = smaller(tile, c, space)
+    for steps in (4, 3, 2):
+        longer = replace(tile, ka1=tile.k0 * steps, kb1=tile.k0 * steps).clamped(c)
+        if too_large(longer) is None:
+            return longer
+    return tile
 
 
 def round_up(value: int, multiple: int) -> int:

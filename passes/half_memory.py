@@ -29,8 +29,9 @@ from pyptoc.dialects.tile import (
     StoreOp,
 )
 from pyptoc.passes.flat_kernels import memory_root
-from pyptoc.passes.shapes import Shapes
+from pyptoc.passes.shapes import Shapes, value_of
 from pyptoc.passes.share import Halves, Share
+from pyptoc.passes.typed import values_in
 
 
 def met_in_memory(
@@ -112,21 +113,22 @@ class _Judge:
 
     def _in_trip(self, key: Hashable, trip: int, whole: int) -> Expr:
         """A symbol, or one of its own for what changes from trip to trip."""
-        if not isinstance(key, SSAValue) or not _is_repeated(key.owner):
+        value = value_of(key)
+        if value is None or value is not key or not _is_repeated(value.owner):
             return Expr.sym(key)
         number = Expr.sym((key, trip))
-        loop = key.owner.parent_op() if isinstance(key.owner, Block) else None
-        if not isinstance(loop, scf.ForOp) or not isinstance(key, BlockArgument):
+        loop = value.owner.parent_op() if isinstance(value.owner, Block) else None
+        if not isinstance(loop, scf.ForOp) or not isinstance(value, BlockArgument):
             return number
-        if key.index == 0:
+        if value.index == 0:
             begin, step = self.shapes.expr(loop.lb), self.shapes.expr(loop.step)
         else:
             last = loop.body.block.last_op
             assert isinstance(last, scf.YieldOp)
-            begin = self.shapes.expr(loop.iter_args[key.index - 1])
-            step = self.shapes.expr(last.operands[key.index - 1]) - Expr.sym(key)
-        begins = [v for v in begin.symbols() if isinstance(v, SSAValue)]
-        if any(_is_repeated(value.owner) for value in begins):
+            begin = self.shapes.expr(loop.iter_args[value.index - 1])
+            step = self.shapes.expr(last.operands[value.index - 1]) - Expr.sym(key)
+        begins = values_in(begin)
+        if any(_is_repeated(one.owner) for one in begins):
             return number
         if step.is_const:
             return begin + step * number

@@ -25,7 +25,7 @@ from pyptoc.dialects.npu_place import stored_bytes
 from pyptoc.passes.accesses import BoxAccess
 from pyptoc.passes.coordinates import common_regions, place_of
 from pyptoc.passes.overlap import Span, are_apart, over_all
-from pyptoc.passes.shapes import DimKey, Dims, Shapes
+from pyptoc.passes.shapes import Dims, Shapes, value_of
 from pyptoc.passes.structured import defined_in
 
 ZERO = Expr.const(0)
@@ -148,8 +148,8 @@ def _bounds(
 
 
 def _is_inside(key: Hashable, loop: scf.ForOp | scf.IfOp) -> bool:
-    value = key.value if isinstance(key, DimKey) else key
-    return isinstance(value, SSAValue) and defined_in(value, loop)
+    value = value_of(key)
+    return value is not None and defined_in(value, loop)
 
 
 def keeps_to_its_trip(

@@ -69,6 +69,12 @@ class DimKey(NamedTuple):
     axis: int
 
 
+def value_of(key: Hashable) -> SSAValue | None:
+    """The SSA value that a symbol is, or is a size of; None for any other symbol."""
+    value: object = key.value if isinstance(key, DimKey) else key
+    return cast("SSAValue", value) if isinstance(value, SSAValue) else None
+
+
 def is_shaped(value: SSAValue) -> bool:
     """Whether `value` is a tensor or a memref."""
     return isinstance(value.type, TensorType | MemRefType)

@@ -30,7 +30,7 @@ from dataclasses import dataclass, field
 
 from xdsl.dialects import func, scf
 from xdsl.dialects.builtin import i8
-from xdsl.ir import Block, BlockArgument, Operation, SSAValue
+from xdsl.ir import Block, BlockArgument, Operation
 
 from pyptoc.dialects.context import PyptocContext
 from pyptoc.dialects.expr import Expr, Facts, bound_without, maximum, minimum, prove_le
@@ -42,7 +42,7 @@ from pyptoc.passes.builder import Builder
 from pyptoc.passes.launch_order import LaunchOrder
 from pyptoc.passes.overlap import note_sizes
 from pyptoc.passes.ownership import ancestor_in
-from pyptoc.passes.shapes import DimKey, Shapes
+from pyptoc.passes.shapes import Shapes, value_of
 from pyptoc.passes.structured import defined_in
 from pyptoc.passes.task_builder import Roots
 from pyptoc.passes.task_form import replace_op
@@ -391,14 +391,14 @@ def is_handed_on(op: Operation) -> bool:
 
 def is_inside(key: Hashable, op: Operation) -> bool:
     """Whether a symbol is a value that `op` defines inside."""
-    value: object = key.value if isinstance(key, DimKey) else key
-    return isinstance(value, SSAValue) and defined_in(cast("SSAValue", value), op)
+    value = value_of(key)
+    return value is not None and defined_in(value, op)
 
 
 def is_known_before(key: Hashable, block: Block, op: Operation) -> bool:
     """Whether a symbol has its value where `op` stands in `block`."""
-    value = key.value if isinstance(key, DimKey) else key
-    if not isinstance(value, SSAValue) or isinstance(value, BlockArgument):
+    value = value_of(key)
+    if value is None or isinstance(value, BlockArgument):
         return True
     owner = value.owner
     assert isinstance(owner, Operation)
