@@ -82,9 +82,19 @@ class CubeTile:
     """Whether the parts of K are added into the result, in any order."""
 
     @property
+    def k1(self) -> int:
+        """The most of K that L1 has of both sides."""
+        return min(self.ka1, self.kb1)
+
+    @property
     def k_step(self) -> int:
         """The step of the outermost loop over K; parts of K have whole steps."""
         return max(self.ka1, self.kb1)
+
+    @property
+    def k1(self) -> int:
+        """The step of K at which both operands come to L1, where there is one loop."""
+        return min(self.ka1, self.kb1)
 
     @classmethod
     def of(cls, attribute: CubeTileAttr) -> CubeTile:
@@ -215,11 +225,12 @@ def check_fits(tile: CubeTile, c: Contraction, machine: Machine, op: Operation) 
 def shrink(tile: CubeTile, c: Contraction, machine: Machine) -> CubeTile:
     """Halve the sizes that a too small space asks for until the tile fits."""
     while (need := overflow(tile, c, machine)) is not None:
-        tile = _smaller(tile, c, need.space)
+        tile = smaller(tile, c, need.space)
     return tile
 
 
-def _smaller(tile: CubeTile, c: Contraction, space: str) -> CubeTile:
+def smaller(tile: CubeTile, c: Contraction, space: str) -> CubeTile:
+    """The tile with the sizes halved that a too small space asks for."""
     if space == "l1" and tile.k_step > tile.k0:
         half = max(tile.k0, tile.k_step // 2 // tile.k0 * tile.k0)
         return replace(tile, ka1=min(tile.ka1, half), kb1=min(tile.kb1, half))

@@ -229,6 +229,9 @@ class TileInference:
                 f"no vector tile of {op.name} fits UB of {self.machine.name}",
                 rule=f"one row, with its indices, fits UB, {capacity} B",
             )
+        if self.context.candidates is not None:
+            text = tile_candidates.index_text(self.group, tile, self.machine.name)
+            self.context.candidates.append(text)
         return VecTileAttr([tile.rows, tile.columns])
 
     def _remark_smaller(

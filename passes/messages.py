@@ -155,7 +155,10 @@ def stands_still(sides: Sequence[Sequence[Message]]) -> bool:
     """
     state: dict[SSAValue, str] = {}
     places = [0, 0]
-    wanted = {PushOp: ("free", "full"), PopOp: ("full", "taken")}
+    wanted: dict[type[Operation], tuple[str, str]] = {
+        PushOp: ("free", "full"),
+        PopOp: ("full", "taken"),
+    }
     while True:
         moved = False
         for side, messages in enumerate(sides):

@@ -18,7 +18,9 @@ between two of its ops.
 Indexing ops are groups of their own, on vector cores (`npu.unit = "index"`); what is
 gathered or selected may be assembled by them.
 
-Cube and vector groups meet in global memory. Views, reshapes, reads and index
+Where it pays, `fuse.py` lets a product join the vector ops that read it (unit
+`"mixed"`), and cuts groups at reductions. Else cube and vector groups meet in global
+memory. Views, reshapes, reads and index
 arithmetic belong to no group: consumers look through them. First, copies are made
 where value semantics needs them (`ownership.py`), and ops that nobody uses are erased.
 """
@@ -166,9 +168,11 @@ class Grouping:
     def _join_readers(self, value: SSAValue) -> None:
         """Make one group of those that read a product, as far as they fit."""
         found = {id(g): g for op in readers(value) if (g := self._group(op))}
-        one, *others = [*found.values()] or [None]
-        for other in others:
-            if one is None or {one.unit, other.unit} != {"vector"}:
+        groups = list(found.values())
+        one = groups[0] if groups else None
+        for other in groups[1:]:
+            assert one is not None
+            if {one.unit, other.unit} != {"vector"}:
                 return
             merged = self._merge([], [one, other])
             if merged is not None:

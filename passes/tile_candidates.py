@@ -22,8 +22,9 @@ from pyptoc.dialects.pypto.attrs import SPLIT_CHOSEN
 from pyptoc.dialects.walk import ROW, Walk
 from pyptoc.passes.cube_cost import PIPES, Costs, Tiles, estimate
 from pyptoc.passes.cube_tiles import CubeTile
+from pyptoc.passes.groups import Group
 from pyptoc.passes.tile_search import Ranking
-from pyptoc.passes.vector_tiles import Candidate, VectorChooser
+from pyptoc.passes.vector_tiles import Candidate, VectorChooser, VectorTile
 
 COUNT = 10
 """Candidates in a table."""
@@ -159,6 +160,15 @@ def vector_table(
         numbers = (f"{cost.seconds * 1e6:.2f}", cost.bound, cost.tasks, cost.waves)
         rows.append((str(number + 1), *map(str, (*sizes, *numbers)), why))
     return "\n".join([head, *aligned(rows)]) + "\n"
+
+
+def index_text(group: Group, tile: VectorTile, machine: str) -> str:
+    """The line of an indexing op, whose cost data decides."""
+    place = place_of(group.ops[0].location)
+    return (
+        f"{group.tag} at {place}: indexing, {machine}\n"
+        f"  {tile.rows} rows x {tile.columns} columns, the largest tile that fits UB\n"
+    )
 
 
 def tile_text(tile: CubeTile) -> str:

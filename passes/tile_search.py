@@ -38,7 +38,7 @@ from pyptoc.passes.cube_cost import (
     taken,
     walk_blocks,
 )
-from pyptoc.passes.cube_tiles import CubeTile, round_up
+from pyptoc.passes.cube_tiles import Contraction, CubeTile, round_up
 from pyptoc.runtime.machine import Machine
 
 if TYPE_CHECKING:
@@ -122,6 +122,12 @@ def search(
     height, width, snake = np.array([walk_blocks(walk) for walk in walks]).T
     tiles = replace(_column(tiles), height=height, width=width, snake=snake)
     return _ranking(tiles, product, machine)
+
+
+def choose(c: Contraction, machine: Machine) -> CubeTile:
+    """The best tile of a matmul of these sizes and types, without a walk."""
+    m, n, k = (UNKNOWN_SIZE if s is None else max(s, 1) for s in (c.m, c.n, c.k))
+    return replace(search(Product(c, m, n, k), machine).best, walk=None)
 
 
 def walks_of(given: Walk | None) -> Sequence[Walk]:

@@ -42,7 +42,7 @@ from pyptoc.dialects.pypto.shape import (
     ViewOp,
 )
 from pyptoc.dialects.pypto.tiles import check_cube_tile
-from pyptoc.passes import cube_tiles
+from pyptoc.passes import cube_tiles, tile_search
 from pyptoc.passes.cube_tiles import Contraction, CubeTile
 from pyptoc.passes.form_tasks import bound_obstacle
 from pyptoc.passes.matmul_shape import contraction_of, matmul_shape
@@ -407,7 +407,7 @@ class NestBody:
         contraction = self.contraction(op)
         given = nearest_tile(op, CubeTileAttr, lambda tiles: tiles.cube)
         if given is None:
-            return cube_tiles.choose(contraction, self.machine)
+            return tile_search.choose(contraction, self.machine)
         check_cube_tile(given, op)
         self.given.add(op)
         tile = CubeTile.of(given).clamped(contraction)

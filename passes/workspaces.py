@@ -391,8 +391,8 @@ def is_handed_on(op: Operation) -> bool:
 
 def is_inside(key: Hashable, op: Operation) -> bool:
     """Whether a symbol is a value that `op` defines inside."""
-    value = key.value if isinstance(key, DimKey) else key
-    return isinstance(value, SSAValue) and defined_in(value, op)
+    value: object = key.value if isinstance(key, DimKey) else key
+    return isinstance(value, SSAValue) and defined_in(cast("SSAValue", value), op)
 
 
 def is_known_before(key: Hashable, block: Block, op: Operation) -> bool:

@@ -25,6 +25,7 @@ from xdsl.dialects.builtin import MemRefType
 from xdsl.dialects.scf import ForOp, IfOp
 from xdsl.ir import Block, Operation, SSAValue
 
+from pyptoc.dialects.expr import Compare
 from pyptoc.dialects.npu import KernelOp
 from pyptoc.dialects.pypto.control import IndexOp
 from pyptoc.dialects.tile import (
@@ -87,7 +88,7 @@ class Checker:
     events: int = 0
     history: list[Event] = field(default_factory=list)
     branches: Random | None = None
-    """Takes branches at random, whatever their conditions say."""
+    """Conditions are true at random: a flag is for all ways through a kernel."""
     popped: dict[SSAValue, int] = field(default_factory=dict)
     freed: dict[SSAValue, int] = field(default_factory=dict)
     """How many tiles were taken from each channel, and given back. Each is a place of
@@ -103,6 +104,8 @@ class Checker:
         elif isinstance(op, IndexOp):
             names = {f"s{i}": int(self.values[v]) for i, v in enumerate(op.operands)}
             self.values[op.results[0]] = op.expr.data.evaluate(names)
+            if self.branches is not None and isinstance(op.expr.data, Compare):
+                self.values[op.results[0]] = self.branches.randint(0, 1)
         elif isinstance(op, AllocOp):
             self.values[op.results[0]] = _slot_bytes(op, 0)
         elif isinstance(op, SlotOp):
@@ -117,10 +120,7 @@ class Checker:
                 self.values[op.body.block.args[0]] = value
                 self.block(op.body.block)
         elif isinstance(op, IfOp):
-            taken = self.values[op.cond]
-            if self.branches is not None:
-                taken = self.branches.randint(0, 1)
-            region = op.true_region if taken else op.false_region
+            region = op.true_region if self.values[op.cond] else op.false_region
             for block in region.blocks:
                 self.block(block)
         elif isinstance(op, SetFlagOp | WaitFlagOp):
@@ -173,7 +173,7 @@ class Checker:
     def section(self, op: SectionOp) -> None:
         """A core, or two: what they have in common is ordered by the channels."""
         for half in range(2) if op.body.block.args else (0,):
-            core = Checker(dict(self.values))
+            core = Checker(dict(self.values), branches=self.branches)
             core.values |= dict.fromkeys(op.body.block.args, half)
             core.block(op.body.block)
             self.problems += core.finish()

@@ -8,7 +8,12 @@ import numpy as np
 from happens_before import problems_of
 from xdsl.dialects.builtin import MemRefType, ModuleOp
 
+from pyptoc.dialects.context import make_context
 from pyptoc.dialects.npu import kernels_of
+from pyptoc.dialects.parsing import parse_module
+from pyptoc.passes.flags import Flag
+from pyptoc.passes.insert_sync import plan_kernel, write_flags
+from pyptoc.passes.plan_memory import PlanMemoryPass
 from pyptoc.runtime.executor import Executable
 from pyptoc.runtime.machine import Machine
 
@@ -45,3 +50,20 @@ def assert_same_in_any_order(module: ModuleOp, machine: Machine) -> None:
             got = results(program, n, m, seed)
             for name, value in want.items():
                 np.testing.assert_array_equal(got[name], value, err_msg=name)
+
+
+def without_flag(
+    text: str, machine: Machine, gone: int | None
+) -> tuple[ModuleOp, list[Flag]]:
+    """The module without the flag of that number, and all its flags."""
+    context = make_context(machine)
+    module = parse_module(text, "test.mlir", context)
+    PlanMemoryPass().apply(context, module)
+    (kernel,) = kernels_of(module).values()
+    plans = plan_kernel(context, kernel, {})
+    flags = [flag for plan in plans.values() for flag in plan.flags]
+    for plan in plans.values():
+        if gone is not None and flags[gone] in plan.flags:
+            plan.flags.remove(flags[gone])
+    write_flags(plans)
+    return module, flags

@@ -214,8 +214,11 @@ class Cube(Core):
 
 
 @st.composite
-def mixed_modules(draw: st.DrawFn) -> str:
-    """A module with one random mixed kernel, launched once."""
+def mixed_modules(draw: st.DrawFn, across: bool = True) -> str:
+    """A module with one random mixed kernel, launched once.
+
+    across: whether a trip may free what the trip before popped.
+    """
     slots: dict[str, int] = {}
     rounds: list[list[Round]] = []
     for _ in range(draw(st.integers(1, 2))):
@@ -223,7 +226,7 @@ def mixed_modules(draw: st.DrawFn) -> str:
         for way in draw(st.lists(st.sampled_from(list(WAYS)), min_size=1, max_size=3)):
             name = f"{way}{len(slots)}"
             slots[name] = draw(st.integers(1, 3))
-            frees = ["now", "late"] + [TRIP_FREES] * (slots[name] > 1)
+            frees = ["now", "late"] + [TRIP_FREES] * (across and slots[name] > 1)
             free = draw(st.sampled_from(frees))
             trip.append(Round(name, way, free, draw(st.booleans())))
         rounds.append(trip)

@@ -13,19 +13,23 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
-from kernel_runs import TRIPS, all_problems, assert_same_in_any_order, results
+from kernel_runs import (
+    TRIPS,
+    all_problems,
+    assert_same_in_any_order,
+    results,
+    without_flag,
+)
 from random_kernels import cube_modules, entry, vector_modules
 from random_mixed import mixed_modules
 from xdsl.dialects.builtin import ModuleOp
 
 from pyptoc.dialects.context import make_context
 from pyptoc.dialects.diagnostics import CompileError, RunError
-from pyptoc.dialects.npu import kernels_of
 from pyptoc.dialects.parsing import parse_module
 from pyptoc.dialects.tile import BarrierOp, WaitFlagOp
 from pyptoc.dialects.verify import verify_module
-from pyptoc.passes.flags import Flag
-from pyptoc.passes.insert_sync import InsertSyncPass, plan_kernel, write_flags
+from pyptoc.passes.insert_sync import InsertSyncPass
 from pyptoc.passes.plan_memory import PlanMemoryPass
 from pyptoc.runtime.executor import Executable
 from pyptoc.runtime.machine import Machine, load_machine
@@ -60,25 +64,8 @@ def compile_kernel(text: str, machine: Machine) -> ModuleOp:
     return module
 
 
-def _without_flag(
-    text: str, machine: Machine, gone: int | None
-) -> tuple[ModuleOp, list[Flag]]:
-    """The module without the flag of that number, and all its flags."""
-    context = make_context(machine)
-    module = parse_module(text, "test.mlir", context)
-    PlanMemoryPass().apply(context, module)
-    (kernel,) = kernels_of(module).values()
-    plans = plan_kernel(context, kernel, {})
-    flags = [flag for plan in plans.values() for flag in plan.flags]
-    for plan in plans.values():
-        if gone is not None and flags[gone] in plan.flags:
-            plan.flags.remove(flags[gone])
-    write_flags(plans)
-    return module, flags
-
-
 def flag_count(text: str, machine: Machine) -> int:
-    return len(_without_flag(text, machine, None)[1])
+    return len(without_flag(text, machine, None)[1])
 
 
 PIPELINE = """
@@ -120,7 +107,7 @@ def test_each_flag_of_a_pipeline_is_needed(gone: int) -> None:
     """Both judges say so. With an odd number of trips of the k loop, the next trip of
     the outer loop begins with the slot that was used last."""
     machine = small_machine()
-    module, _ = _without_flag(PIPELINE, machine, gone)
+    module, _ = without_flag(PIPELINE, machine, gone)
     assert all_problems(module)
     assert _differs_in_some_order(module, machine)
 
@@ -140,7 +127,7 @@ def _differs_in_some_order(module: ModuleOp, machine: Machine) -> bool:
 
 
 @settings(SLOW, max_examples=15)
-@given(st.data(), st.one_of(vector_modules(), cube_modules()))
+@given(st.data(), st.one_of(vector_modules(), cube_modules(), mixed_modules()))
 def test_without_a_flag_a_hazard_is_found_or_nothing_changes(
     data: st.DataObject, text: str
 ) -> None:
@@ -148,7 +135,7 @@ def test_without_a_flag_a_hazard_is_found_or_nothing_changes(
     machine = small_machine()
     count = flag_count(text, machine)
     assume(count)
-    module, _ = _without_flag(text, machine, data.draw(st.integers(0, count - 1)))
+    module, _ = without_flag(text, machine, data.draw(st.integers(0, count - 1)))
     if not all_problems(module):
         assert_same_in_any_order(module, machine)
 
@@ -279,14 +266,14 @@ def test_sharing_bytes_changes_no_result(text: str, ub: int) -> None:
             np.testing.assert_array_equal(got[name], value, err_msg=name)
 
 
-@SLOW
+@settings(SLOW, max_examples=10)
 @given(mixed_modules(), st.sampled_from([8, 4]))
 def test_mixed_kernels_have_no_hazard(text: str, ids: int) -> None:
     module = compile_kernel(text, small_machine(ids=ids))
     assert not all_problems(module)
 
 
-@settings(SLOW, max_examples=10)
+@settings(SLOW, max_examples=5)
 @given(mixed_modules())
 def test_mixed_kernels_run_alike_in_any_order(text: str) -> None:
     machine = small_machine()

@@ -21,6 +21,7 @@ from task_order import TaskOrder, record
 from task_shuffle import run_shuffled
 
 import pyptoc
+from pyptoc.pipeline import default_pipeline
 
 Arrays = dict[str, Any]
 
@@ -338,7 +339,7 @@ CASES = {
         unneeded=1,
         needed=4,
     ),
-    # A sum goes through an inner loop, perhaps of no trip, into the next outer trip.
+    # A sum goes through an inner loop, perhaps without a trip, into the next outer one.
     "nested_sums": Case(
         function(
             "%a: tensor<5x3x16x64xf32>",
@@ -435,9 +436,17 @@ def compiled(text: str) -> pyptoc.Program:
     return pyptoc.compile(text)
 
 
-def checked(text: str, arrays: Arrays) -> tuple[TaskOrder, Arrays]:
-    """The order of the tasks, which must be right, and the results."""
-    program = compiled(text)
+APART = default_pipeline().replace(",partition,", ",partition{fuse=false nests=false},")
+
+
+def checked(
+    text: str, arrays: Arrays, *, apart: bool = False
+) -> tuple[TaskOrder, Arrays]:
+    """The order of the tasks, which must be right, and the results.
+
+    `apart`: no product shares tasks with those that read it.
+    """
+    program = pyptoc.compile(text, pipeline=APART) if apart else compiled(text)
     order, results = record(program.module, program.machine, arrays)
     assert order.launches
     assert order.problems() == []
@@ -457,7 +466,7 @@ def assert_as_source(text: str, arrays: Arrays, results: Arrays) -> None:
 def test_waits(name: str):
     case = CASES[name]
     arrays = case.arrays()
-    order, results = checked(case.text, arrays)
+    order, results = checked(case.text, arrays, apart=True)
     assert_as_source(case.text, arrays, results)
     unneeded = order.unneeded()
     assert len(unneeded) <= case.unneeded, unneeded
@@ -491,7 +500,8 @@ def test_grouped_operator(case: grouped.Case, loop: bool):
 
 def test_box_waits_select_single_tasks():
     """Behind a matmul of 32 x 128 a task of 16 x 64 waits for one task, not for all."""
-    order, _ = checked(CASES["matmuls"].text, CASES["matmuls"].arrays())
+    matmuls = CASES["matmuls"]
+    order, _ = checked(matmuls.text, matmuls.arrays(), apart=True)
     _, cast, *_ = order.launches
     assert cast.op.wait_list[0][1].ranges
     selected = order.selected[order.steps.index(cast), 0]

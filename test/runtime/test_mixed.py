@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from happens_before import problems_of
 from kernel_harness import run_kernel
+from kernel_runs import without_flag
 from numpy.typing import NDArray
 
 from pyptoc.api import compile
@@ -98,6 +99,16 @@ def test_no_keys(order: int | None) -> None:
     """No trip at all: what is left is a sum of nothing, divided by 0."""
     inputs = operands(1, 70, 0)
     assert np.isnan(executable("planned").run(inputs, order=order)["out"]).all()
+
+
+def test_each_planned_flag_is_needed() -> None:
+    """Without it, two accesses of a core are not ordered, or a flag is misused."""
+    _, flags = without_flag(source("kernel"), MACHINE, None)
+    assert flags
+    for gone in range(len(flags)):
+        module, _ = without_flag(source("kernel"), MACHINE, gone)
+        (kernel,) = kernels_of(module).values()
+        assert problems_of(kernel, {"queries": 100, "keys": 900}), flags[gone]
 
 
 @pytest.mark.parametrize("keys", [0, 1, 700])
