@@ -239,6 +239,31 @@ def smaller(tile: CubeTile, c: Contraction, space: str) -> CubeTile:
     return replace(tile, m0=half, m1=half)
 
 
+def choose(c: Contraction, machine: Machine) -> CubeTile:
+    """
+    A tile for tasks that do more than a product, which no search covers.
+
+    A legal one that double-buffers L0A, L0B and L1: 128 x 256 where it fits, the
+    longest power-of-two kL0 up to 256, then up to four k steps a load.
+    """
+    tile = CubeTile(128, 128, 256, 256, 256, 256, 256).clamped(c)
+    half = {space: machine.space(space).bytes // 2 for space in ("l0a", "l0b", "l1")}
+
+    def too_large(tile: CubeTile) -> str | None:
+        for need in needs(tile, c):
+            if need.bytes > half.get(need.space, machine.space(need.space).bytes):
+                return need.space
+        return None
+
+    while (space := too_large(tile)) is not None:
+        tile = smaller(tile, c, space)
+    for steps in (4, 3, 2):
+        longer = replace(tile, ka1=tile.k0 * steps, kb1=tile.k0 * steps).clamped(c)
+        if too_large(longer) is None:
+            return longer
+    return tile
+
+
 def round_up(value: int, multiple: int) -> int:
     """`value` rounded up to a multiple of `multiple`."""
     return -(-value // multiple) * multiple

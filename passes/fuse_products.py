@@ -23,6 +23,7 @@ from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.pypto.attrs import SPLIT_CHOSEN, CubeTileAttr
 from pyptoc.dialects.pypto.matmul import MatmulOp
 from pyptoc.dialects.pypto.shape import AssembleOp
+from pyptoc.passes import cube_tiles
 from pyptoc.passes.cube_tiles import CubeTile
 from pyptoc.passes.fusion_cost import Costs, bits_of, known
 from pyptoc.passes.groups import (
@@ -35,7 +36,7 @@ from pyptoc.passes.groups import (
     is_row_fold,
 )
 from pyptoc.passes.matmul_shape import contraction_of, matmul_shape
-from pyptoc.passes.mixed_tiles import MixedChooser, Product, Read, started
+from pyptoc.passes.mixed_tiles import MixedChooser, Product, Read
 from pyptoc.passes.shapes import Shapes
 from pyptoc.passes.structured import is_one, tensor_operands
 from pyptoc.passes.tile_settings import nearest_tile
@@ -178,14 +179,18 @@ class Fusing:
         for product in self.chooser.products:
             c = contraction_of(product, self.shapes)
             given = nearest_tile(product, CubeTileAttr, lambda tiles: tiles.cube)
-            alone = CubeTile.of(given) if given else started(c, self.machine)
+            alone = CubeTile.of(given) if given else cube_tiles.choose(c, self.machine)
             alone = alone.clamped(c)
             shape = matmul_shape(product, self.shapes)
             tasks = blocks(shape.batch)
             tasks *= tiles(shape.m, alone.m1) * tiles(shape.n, alone.n1)
             choices = [1]
             if given is not None and given.split_k == SPLIT_CHOSEN:
-                steps = -(-(c.k or 1) // min(alone.ka1, alone.kb1)) if c.k is not None else 4
+                steps = (
+                    -(-(c.k or 1) // min(alone.ka1, alone.kb1))
+                    if c.k is not None
+                    else 4
+                )
                 choices += list(range(2, min(steps, 8) + 1))
             times = {
                 part: costs.product(alone, c, tasks * part, part)

@@ -69,29 +69,6 @@ def results_of(products: Sequence[Product]) -> dict[SSAValue, Product]:
     return {op.results[0]: op for op in products}
 
 
-def started(c: Contraction, machine: Machine) -> CubeTile:
-    """
-    A legal tile that double-buffers L0A, L0B and L1: 128 x 256 where it fits, the
-    longest power-of-two kL0 up to 256, then up to four k steps a load.
-    """
-    tile = CubeTile(128, 128, 256, 256, 256, 256, 256).clamped(c)
-    half = {space: machine.space(space).bytes // 2 for space in ("l0a", "l0b", "l1")}
-
-    def too_large(tile: CubeTile) -> str | None:
-        for need in cube_tiles.needs(tile, c):
-            if need.bytes > half.get(need.space, machine.space(need.space).bytes):
-                return need.space
-        return None
-
-    while (space := too_large(tile)) is not None:
-        tile = cube_tiles.smaller(tile, c, space)
-    for steps in (4, 3, 2):
-        longer = replace(tile, ka1=tile.k0 * steps, kb1=tile.k0 * steps).clamped(c)
-        if too_large(longer) is None:
-            return longer
-    return tile
-
-
 def split_units(group: Group) -> tuple[list[Product], Group]:
     """The products of a mixed group, and the rest as a vector group."""
     products = [op for op in group.ops if isinstance(op, Product)]
@@ -183,7 +160,7 @@ class MixedChooser:
         """The given tile, or the one of the product alone."""
         given = nearest_tile(op, CubeTileAttr, lambda tiles: tiles.cube)
         if given is None:
-            return started(c, self.machine)
+            return cube_tiles.choose(c, self.machine)
         check_cube_tile(given, op)
         tile = CubeTile.of(given).clamped(c)
         cube_tiles.check_fits(tile, c, self.machine, op)

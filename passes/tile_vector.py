@@ -190,11 +190,6 @@ class TaskBody:
             start = grid[lead] * self.tiler.rows
             self.rows = cut(start, self.tiler.rows, self.domain.rows, clamp=self.clamp)
 
-    @property
-    def column_tile(self) -> Expr:
-        """Which of the column tiles this is, where they are divided over the grid."""
-        return self.frame.grid[-1]
-
     def run(self) -> None:
         """Straight through, or in phases where a row needs several column tiles."""
         total = self.domain.columns
