@@ -239,9 +239,11 @@ def smaller(tile: CubeTile, c: Contraction, space: str) -> CubeTile:
     return replace(tile, m0=half, m1=half)
 
 
-def started(c: Contraction, machine: Machine) -> CubeTile:
+def choose(c: Contraction, machine: Machine) -> CubeTile:
     """
-    A legal tile that double-buffers L0A, L0B and L1: 128 x 256 where it fits, the
+    A tile for tasks that do more than a product, which no search covers.
+
+    A legal one that double-buffers L0A, L0B and L1: 128 x 256 where it fits, the
     longest power-of-two kL0 up to 256, then up to four k steps a load.
     """
     tile = CubeTile(128, 128, 256, 256, 256, 256, 256).clamped(c)

@@ -23,7 +23,8 @@ from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.pypto.attrs import SPLIT_CHOSEN, CubeTileAttr
 from pyptoc.dialects.pypto.matmul import MatmulOp
 from pyptoc.dialects.pypto.shape import AssembleOp
-from pyptoc.passes.cube_tiles import CubeTile, started
+from pyptoc.passes import cube_tiles
+from pyptoc.passes.cube_tiles import CubeTile
 from pyptoc.passes.fusion_cost import Costs, bits_of, known
 from pyptoc.passes.groups import (
     NARROW,
@@ -178,7 +179,7 @@ class Fusing:
         for product in self.chooser.products:
             c = contraction_of(product, self.shapes)
             given = nearest_tile(product, CubeTileAttr, lambda tiles: tiles.cube)
-            alone = CubeTile.of(given) if given else started(c, self.machine)
+            alone = CubeTile.of(given) if given else cube_tiles.choose(c, self.machine)
             alone = alone.clamped(c)
             shape = matmul_shape(product, self.shapes)
             tasks = blocks(shape.batch)

@@ -160,7 +160,7 @@ class MixedChooser:
         """The given tile, or the one of the product alone."""
         given = nearest_tile(op, CubeTileAttr, lambda tiles: tiles.cube)
         if given is None:
-            return cube_tiles.started(c, self.machine)
+            return cube_tiles.choose(c, self.machine)
         check_cube_tile(given, op)
         tile = CubeTile.of(given).clamped(c)
         cube_tiles.check_fits(tile, c, self.machine, op)

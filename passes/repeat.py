@@ -142,7 +142,7 @@ def store(scope: Scope, op: AssembleOp) -> None:
     base = tuple(scope.task.shapes.mixed(offset) for offset in op.mixed_offsets)
     offsets = offsets_at(scope.extents(op.source), base)
     if PARTIAL in op.attributes:
-        offsets[-1] = scope.task.frame.grid[-1]  # which of the column tiles
+        offsets[-1] = scope.task.frame.grid[-1]
     tile, dest = scope.tile_of(op.source), scope.task.frame.outs[index]
     scope.body.assemble(tile, dest, offsets)
 

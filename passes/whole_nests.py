@@ -407,7 +407,7 @@ class NestBody:
         contraction = self.contraction(op)
         given = nearest_tile(op, CubeTileAttr, lambda tiles: tiles.cube)
         if given is None:
-            return cube_tiles.started(contraction, self.machine)
+            return cube_tiles.choose(contraction, self.machine)
         check_cube_tile(given, op)
         self.given.add(op)
         tile = CubeTile.of(given).clamped(contraction)
