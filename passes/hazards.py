@@ -179,9 +179,10 @@ def _block_of(value: SSAValue) -> Block | None:
 
 def is_synchronised(kernel: KernelOp) -> bool:
     """Whether the kernel has flags or barriers already."""
-    return any(
-        isinstance(op, SetFlagOp | WaitFlagOp | BarrierOp) for op in kernel.walk()
-    )
+    return any(op.name in _SYNC_NAMES for op in kernel.walk())
+
+
+_SYNC_NAMES = {SetFlagOp.name, WaitFlagOp.name, BarrierOp.name}
 
 
 def find_hazards(core: Core, aliases: Mapping[int, int]) -> Hazards:

@@ -33,14 +33,7 @@ from xdsl.dialects.scf import ForOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from pyptoc.dialects.diagnostics import error
-from pyptoc.dialects.tile import (
-    AllocOp,
-    Instruction,
-    Pipe,
-    PopOp,
-    SlotOp,
-    VectorOp,
-)
+from pyptoc.dialects.tile import AllocOp, Instruction, Pipe, PopOp, SlotOp
 from pyptoc.dialects.tile_alloc import Allocation
 
 
@@ -56,9 +49,8 @@ class Lifetime:
     pipes: set[Pipe] = field(default_factory=set[Pipe])
     """The pipes that touch it."""
     first_user: Operation | None = None
-    may_take: list[Lifetime] = field(default_factory=list["Lifetime"])
-    """Those that end with the instruction with which this one begins, and whose place
-    its result may take."""
+    first_use: int = -1
+    """The position of that; `start` is before, if it stands in a loop further in."""
     slot_ops: list[SlotOp] = field(default_factory=list[SlotOp])
 
     def overlaps(self, other: Lifetime) -> bool:
@@ -123,19 +115,6 @@ class _Walk:
                     life.pipes.add(op.pipe)
                 else:
                     _escapes(op)
-        if isinstance(op, VectorOp):
-            self.in_place(op, here)
-
-    def in_place(self, op: VectorOp, here: int) -> None:
-        """Note which inputs could be over here and make room for the result."""
-        dest = self.found[op.dest]
-        if dest.first_user is not op or dest.start != here or not _is_whole(dest):
-            return
-        for life in {
-            self.found[value]: 0 for value in op.reads() if op.may_take(value)
-        }:
-            if _is_whole(life) and life is not dest:
-                dest.may_take.append(life)
 
     def use(self, life: Lifetime, op: Operation, here: int) -> None:
         start = here
@@ -144,7 +123,7 @@ class _Walk:
             start = loop.start
             loop.inside.add(life)
         if life.first_user is None:
-            life.first_user = op
+            life.first_user, life.first_use = op, here
             life.start = start
         life.end = max(life.end, here)
 
@@ -168,10 +147,4 @@ def lifetimes(kernel: Operation) -> list[Lifetime]:
     for life in walk.lifetimes:
         if not isinstance(life.alloc, AllocOp):
             life.start, life.end = 0, walk.position
-        life.may_take = [one for one in life.may_take if one.end == life.start]
     return walk.lifetimes
-
-
-def _is_whole(life: Lifetime) -> bool:
-    """Whether it is one buffer, and of this core."""
-    return isinstance(life.alloc, AllocOp) and life.alloc.slot_count == 1

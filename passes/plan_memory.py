@@ -36,7 +36,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import groupby
-from typing import ClassVar, NoReturn, TypeAlias
+from typing import ClassVar, NoReturn
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
@@ -48,15 +48,13 @@ from pyptoc.dialects.tile import Instruction
 from pyptoc.dialects.tile_alloc import Allocation
 from pyptoc.passes.base import PyptocPass
 from pyptoc.passes.hazards import is_synchronised
+from pyptoc.passes.in_place import InPlace, in_place_pairs
 from pyptoc.passes.liveness import Lifetime, lifetimes
 from pyptoc.passes.packing import Packing, pack
 from pyptoc.passes.slots import can_lower_slots, can_raise_slots, change_slots
 from pyptoc.runtime.machine import Machine, Space
 
 _TILE_OF_SPACE = {"ub": "vec"}
-InPlace: TypeAlias = list[tuple[Lifetime, Lifetime]]
-"""Buffers of which the second may begin in the place of the first, which ends then."""
-
 _FRACTAL_SPACES = ("l1", "l0a", "l0b", "l0c", "scale_a", "scale_b")
 
 
@@ -196,15 +194,16 @@ def _place(
     sizes = [_rounded(life.alloc.total_bytes, space.align) for life in lives]
     if sum(sizes) <= space.bytes:
         return 0, _side_by_side(sizes)
-    if _peak(space, lives).bytes > space.bytes:
+    in_place = in_place_pairs(lives)
+    if _peak(space, lives, in_place).bytes > space.bytes:
         return None
     together = _overlapping(lives)
     apart = _also_across_pipes(lives, together)
-    alone = [(a, b) for a, b in _in_place(lives) if len(a.pipes | b.pipes) == 1]
+    alone = [(a, b) for a, b in in_place if len(a.pipes | b.pipes) == 1]
     none: InPlace = []
     attempts = [(apart, none), (apart, alone)]
     if not flagged:
-        attempts += [(together, none), (together, _in_place(lives))]
+        attempts += [(together, none), (together, in_place)]
     for level, (conflicts, pairs) in enumerate(attempts[:most], 1):
         alive = _peak(space, lives, pairs).bytes
         if alive > space.bytes or (level % 2 == 0 and not pairs):
@@ -214,11 +213,6 @@ def _place(
         if packing.height <= space.bytes:
             return level, packing
     return None
-
-
-def _in_place(lives: list[Lifetime]) -> InPlace:
-    """Each buffer that may begin where another ends, in one instruction."""
-    return [(end, life) for life in lives for end in life.may_take]
 
 
 def _partners(lives: list[Lifetime], pairs: InPlace) -> list[list[int]]:
@@ -286,7 +280,7 @@ def _peak(space: Space, lives: list[Lifetime], pairs: InPlace | None = None) -> 
     """The least that `lives` need, if the second of each of `pairs` can begin in the
     place of the first; by default all that may do so."""
     inside: dict[Lifetime, Lifetime] = {}
-    for pair in _in_place(lives) if pairs is None else pairs:
+    for pair in in_place_pairs(lives) if pairs is None else pairs:
         small = min(pair, key=lambda life: life.alloc.total_bytes)
         held = inside.get(pair[1])
         if held is None or small.alloc.total_bytes > held.alloc.total_bytes:
