@@ -152,7 +152,7 @@ class TileInference:
         ranking = self.memory.search(product, self.machine, given)
         tile = ranking.best
         if given is not None:
-            tile = replace(tile, assign=given.assign)
+            tile = replace(tile, assign=given.assign, atomic=given.atomic)
             if given.split > 1:
                 steps = -(-max(product.k, 1) // given.k_step)
                 known = product.contraction.k is not None
