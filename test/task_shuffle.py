@@ -17,6 +17,7 @@ from task_record import Launch, Recorder, RecordingExecutable
 from xdsl.dialects.builtin import ModuleOp
 
 from pyptoc.dialects.npu_kernel import kernels_of
+from pyptoc.dialects.walk import Walk
 from pyptoc.runtime.executor import _Program
 from pyptoc.runtime.machine import Machine
 from pyptoc.runtime.matmul import Scratch
@@ -26,21 +27,14 @@ from pyptoc.runtime.signature import find_entry
 from pyptoc.runtime.translate import Core, KernelTranslator
 
 
-class Only(int):
-    """A size of a grid that stands for one index."""
+@dataclass(frozen=True)
+class OneTask(Walk):
+    """A walk of a grid that is one of its tasks."""
 
+    index: tuple[int, ...] = ()
 
-def ranges(*bounds: int) -> Any:
-    """`range`, or the one index that is meant."""
-    return (int(bounds[0]),) if isinstance(bounds[0], Only) else range(*bounds)
-
-
-class OneTask(KernelTranslator):
-    """A kernel of which a single task can be run: the grid is made of `Only`s."""
-
-    def _write(self) -> None:
-        self.scope["range"] = ranges
-        super()._write()
+    def tasks(self, grid: tuple[int, ...]) -> list[tuple[int, ...]]:
+        return [self.index]
 
 
 @dataclass
@@ -52,8 +46,9 @@ class Postponed:
     memories: tuple[Memory, ...]
 
     def run(self, task: int) -> None:
-        index = tuple(map(Only, self.launch.indices[task - self.launch.first]))
-        self.kernel.launch(index, self.memories, self.launch.scalars)
+        walk = OneTask(index=self.launch.indices[task - self.launch.first])
+        launch = self.launch
+        self.kernel.launch(launch.grid, self.memories, launch.scalars, walk)
 
 
 class Shuffler(Recorder):
@@ -91,7 +86,7 @@ class ShufflingExecutable(RecordingExecutable):
     def prepare(self, name: str, ordered: bool = True) -> _Program:
         core = Core(Buffers(self.machine), Scratch(), fuse=False, check=True)
         kernels = {
-            name: OneTask(kernel, core)
+            name: KernelTranslator(kernel, core)
             for name, kernel in kernels_of(self.module).items()
         }
         self.recorder = Shuffler(find_entry(self.module, name), kernels, core.buffers)  # pyright: ignore[reportArgumentType]
