@@ -10,7 +10,8 @@
 All run on pipe v, on ub buffers, and write `dest`. Each input is a literal, an SSA
 scalar, or a buffer in one of the forms `full` (default), `row` = [m, 1] along the
 columns, `col` = [1, n] along the rows, `one` = [1, 1] everywhere. The destination may
-be an input itself where `tile_in_place.py` says so.
+be an input itself, or begin where one begins, where the instruction is elementwise and
+no remainder, the input full, its elements and rows as wide (`tile_in_place.py`).
 """
 
 from __future__ import annotations
