@@ -27,7 +27,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import cast
 
 from xdsl.dialects import func, scf
 from xdsl.dialects.builtin import i8
