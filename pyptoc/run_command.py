@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pyptoc.check_each import CheckEach
@@ -49,17 +50,18 @@ class RunCommand:
             self.seed = 0
         self.inputs = _gather(self.signature, options, self.seed)
         self.warnings += self.inputs.warnings
-        self.checker = CheckEach(self.execute, self.results)
+        self.checker = CheckEach(partial(self.execute, check=True), self.results)
 
     def watchers(self) -> list[Watcher]:
         """What has to look on while the passes run."""
         return [self.checker] if self.options.check_each else []
 
-    def execute(self, module: ModuleOp) -> dict[str, Any]:
+    def execute(self, module: ModuleOp, *, check: bool = False) -> dict[str, Any]:
         """Runs a module; the inputs stay as they are."""
         from pyptoc.runtime.run import run
 
-        return run(module, self.machine, self.inputs.values, self.signature.name)
+        values, name = self.inputs.values, self.signature.name
+        return run(module, self.machine, values, name, check=check)
 
     def finish(self, module: ModuleOp, timing: Timing) -> int:
         """Runs what the passes made and shows it; 1 if a result is not as expected."""

@@ -71,7 +71,9 @@ class Side:
         for box, (axis, length) in zip(first.boxes, self._lengths(depth), strict=False):
             other = box.shape[1 - axis]
             shape = (other, length) if axis else (length, other)
-            boxes.append(as_strided(box, shape, box.strides))
+            # numpy has no name for the types of ml_dtypes where it makes strides.
+            plain = box.view(f"u{box.itemsize}")
+            boxes.append(as_strided(plain, shape, box.strides).view(box.dtype))
         return Operand(tuple(boxes), first.keep)
 
     def _lengths(self, depth: int) -> tuple[tuple[int, int], tuple[int, int]]:

@@ -20,12 +20,17 @@ Run = Callable[[Mapping[str, Any], str | None], dict[str, NDArray[Any]]]
 """`run(inputs, entry)`: the results by name."""
 
 
-def runner(module: ModuleOp, machine: Machine) -> Run:
-    """A function that runs the module, as it is now; kernels are translated once."""
+def runner(module: ModuleOp, machine: Machine, *, check: bool = False) -> Run:
+    """
+    A function that runs the module, as it is now; kernels are translated once.
+
+    check: as the interpreter adds up a product, with every copy, and no memory read
+    that was not written.
+    """
     if has_kernels(module):
         from pyptoc.runtime.executor import Executable
 
-        return Executable(module, machine).run
+        return Executable(module, machine, check=check).run
     from pyptoc.runtime.reference import interpret
 
     return lambda inputs, entry: interpret(module, dict(inputs), entry)
@@ -36,9 +41,12 @@ def run(
     machine: Machine,
     inputs: Mapping[str, Any],
     entry: str | None = None,
+    *,
+    check: bool = False,
 ) -> dict[str, NDArray[Any]]:
     """The results by name, from the executor or from the reference interpreter.
 
-    inputs: arrays and numbers by the arguments' names. Raises RunError.
+    inputs: arrays and numbers by the arguments' names; check: see `runner`. Raises
+    RunError.
     """
-    return runner(module, machine)(inputs, entry)
+    return runner(module, machine, check=check)(inputs, entry)
