@@ -277,7 +277,7 @@ def test_same_bits_of_nothing(name: str) -> None:
     check(name, {"M": 0, "N": 0}, seed=1, machine="ascend950")
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(
     st.sampled_from(sorted(PROGRAMS)),
     st.integers(0, 6),

@@ -29,17 +29,17 @@ from random_writer import Program
 from pyptoc.runtime.machine import load_machine
 
 EXAMPLES = {
-    "chains": 15,
-    "mixtures": 10,
+    "chains": 10,
+    "mixtures": 8,
     "loops": 10,
     "updates": 10,
     "nothing": 8,
-    "matmul": 15,
+    "matmul": 10,
     "rows": 10,
-    "casts": 10,
+    "casts": 8,
     "grouped": 8,
     "scaled": 8,
-    "operators": 5,
+    "operators": 2,
 }
 """How many of each family an ordinary run draws; of operators, in each part."""
 

@@ -61,7 +61,7 @@ def assert_equal(got: Given, want: Given, where: str) -> None:
 
 
 @settings(
-    max_examples=5,
+    max_examples=3,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )

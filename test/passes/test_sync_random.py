@@ -35,7 +35,7 @@ from pyptoc.runtime.executor import Executable
 from pyptoc.runtime.machine import Machine, load_machine
 
 SLOW = settings(
-    max_examples=25,
+    max_examples=15,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
@@ -126,7 +126,7 @@ def _differs_in_some_order(module: ModuleOp, machine: Machine) -> bool:
     return False
 
 
-@settings(SLOW, max_examples=15)
+@settings(SLOW, max_examples=10)
 @given(st.data(), st.one_of(vector_modules(), cube_modules(), mixed_modules()))
 def test_without_a_flag_a_hazard_is_found_or_nothing_changes(
     data: st.DataObject, text: str
@@ -237,21 +237,21 @@ def test_cube_kernels_have_no_hazard(text: str, ids: int) -> None:
     assert not all_problems(module)
 
 
-@settings(SLOW, max_examples=10)
+@settings(SLOW, max_examples=6)
 @given(vector_modules(), st.sampled_from([None, 512, 2048]))
 def test_vector_kernels_run_alike_in_any_order(text: str, ub: int | None) -> None:
     machine = small_machine(ub)
     assert_same_in_any_order(compile_kernel(text, machine), machine)
 
 
-@settings(SLOW, max_examples=10)
+@settings(SLOW, max_examples=6)
 @given(cube_modules())
 def test_cube_kernels_run_alike_in_any_order(text: str) -> None:
     machine = small_machine()
     assert_same_in_any_order(compile_kernel(text, machine), machine)
 
 
-@settings(SLOW, max_examples=12)
+@settings(SLOW, max_examples=8)
 @given(vector_modules(), st.sampled_from([512, 768, 1024, 2048]))
 def test_sharing_bytes_changes_no_result(text: str, ub: int) -> None:
     """Also with fewer slots; the values are those without addresses."""
@@ -266,14 +266,14 @@ def test_sharing_bytes_changes_no_result(text: str, ub: int) -> None:
             np.testing.assert_array_equal(got[name], value, err_msg=name)
 
 
-@settings(SLOW, max_examples=10)
+@settings(SLOW, max_examples=6)
 @given(mixed_modules(), st.sampled_from([8, 4]))
 def test_mixed_kernels_have_no_hazard(text: str, ids: int) -> None:
     module = compile_kernel(text, small_machine(ids=ids))
     assert not all_problems(module)
 
 
-@settings(SLOW, max_examples=5)
+@settings(SLOW, max_examples=4)
 @given(mixed_modules())
 def test_mixed_kernels_run_alike_in_any_order(text: str) -> None:
     machine = small_machine()

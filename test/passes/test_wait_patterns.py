@@ -376,7 +376,7 @@ TERMS = (
 
 
 @given(pair=st.builds(Pair, sides(), sides()), mode=st.sampled_from(sorted(MODES)))
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_random_patterns(pair: Pair, mode: str):
     second = derived(program(pair, *MODES[mode]))
     for sizes in ({"m": 20, "n": 16, "s": 4}, {"m": 37, "n": 16, "s": 3}):

@@ -582,7 +582,7 @@ TILES = {
 
 
 @given(text=chains(), rows=st.integers(1, 70))
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_chains(text: str, rows: int):
     draw = np.random.default_rng(rows)
     arrays = {
