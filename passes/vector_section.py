@@ -43,6 +43,7 @@ from pyptoc.dialects.tile_vector import Form, vector_op
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.sections import SectionWriter
 from pyptoc.passes.share import Halves, Share
+from pyptoc.passes.typed import as_expr
 
 
 @dataclass(kw_only=True)
@@ -97,7 +98,7 @@ class VectorSectionWriter(SectionWriter):
         if size == share.whole == HALVES * share.half:
             return share.half
         if (size, share.whole) not in self._parts:
-            rest = maximum(_expr(size) - share.half * Expr.sym(self.half), 0)
+            rest = maximum(as_expr(size) - share.half * Expr.sym(self.half), 0)
             mine = minimum(rest, share.half)
             built = self._where_known(size).index_or_int(mine)
             if isinstance(built, SSAValue):
@@ -127,14 +128,14 @@ class VectorSectionWriter(SectionWriter):
     ) -> Mixed:
         """`offset` plus `begin`, computed at the end of `dest`."""
         build = Builder(InsertPoint.at_end(dest), place)
-        return build.index_or_int(_expr(offset) + begin)
+        return build.index_or_int(as_expr(offset) + begin)
 
     def _begin(self, size: Mixed, share: Share) -> Expr:
         """Where this core's part starts, of `size` elements: not behind the last."""
         begin = share.half * Expr.sym(self.half)
         if isinstance(size, int) and size >= share.half:
             return begin
-        return minimum(begin, _expr(size))
+        return minimum(begin, as_expr(size))
 
     # -- operations
 
@@ -270,7 +271,3 @@ def _index_place(per: str, share: Share | None) -> int | None:
         ("row", 0): -1,
         ("column", 1): -1,
     }.get((per, share.axis))
-
-
-def _expr(size: Mixed) -> Expr:
-    return Expr.const(size) if isinstance(size, int) else Expr.sym(size)
