@@ -17,7 +17,7 @@ from xdsl.ir import Attribute, Operation
 
 from pyptoc.dialects.diagnostics import error
 from pyptoc.dialects.pypto.attrs import CubeTileAttr
-from pyptoc.dialects.tile_types import box_bytes, element_bits
+from pyptoc.dialects.tile_types import box_bytes, element_bits, round_up
 from pyptoc.dialects.walk import Walk
 from pyptoc.runtime.machine import Machine
 
@@ -262,8 +262,3 @@ def choose(c: Contraction, machine: Machine) -> CubeTile:
         if too_large(longer) is None:
             return longer
     return tile
-
-
-def round_up(value: int, multiple: int) -> int:
-    """`value` rounded up to a multiple of `multiple`."""
-    return -(-value // multiple) * multiple

@@ -33,8 +33,9 @@ from pyptoc.dialects.pypto.elementwise import CastOp
 from pyptoc.dialects.pypto.matmul import EpilogueOp, MmaOp
 from pyptoc.dialects.pypto.shape import ExpandOp, FullOp, TransposeOp, ViewOp
 from pyptoc.dialects.subscripts import Mixed
+from pyptoc.dialects.tile_types import round_up
 from pyptoc.passes.builder import Builder
-from pyptoc.passes.cube_tiles import MX_BLOCK, CubeTile, round_up
+from pyptoc.passes.cube_tiles import MX_BLOCK, CubeTile
 from pyptoc.passes.kernel_body import Drain, KernelBody, Tile, bounds_of, buffer_type_of
 from pyptoc.passes.tile_settings import TILE
 from pyptoc.passes.typed import as_expr, element_type

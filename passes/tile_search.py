@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING
 
 from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.pypto.attrs import SPLIT_CHOSEN
-from pyptoc.dialects.tile_types import element_bits
+from pyptoc.dialects.tile_types import element_bits, round_up
 from pyptoc.dialects.walk import Walk
 from pyptoc.passes.cube_cost import (
     Costs,
@@ -38,7 +38,7 @@ from pyptoc.passes.cube_cost import (
     taken,
     walk_blocks,
 )
-from pyptoc.passes.cube_tiles import CubeTile, round_up
+from pyptoc.passes.cube_tiles import CubeTile
 from pyptoc.runtime.machine import Machine
 
 if TYPE_CHECKING:

@@ -23,8 +23,7 @@ from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.pypto.attrs import CubeTileAttr
 from pyptoc.dialects.pypto.reduce import CumsumOp
 from pyptoc.dialects.pypto.shape import ArangeOp, AssembleOp
-from pyptoc.dialects.tile_types import BufType, bytes_of, element_bits
-from pyptoc.passes.cube_tiles import round_up
+from pyptoc.dialects.tile_types import BufType, bytes_of, element_bits, round_up
 from pyptoc.passes.groups import FOLD, Domain, Group, column_bound
 from pyptoc.passes.partials import part_count
 from pyptoc.passes.shapes import Shapes
