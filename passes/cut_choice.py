@@ -66,13 +66,13 @@ class RowCuts:
         now = self._rowwise(self.group.ops)
         then = self._stepwise(cut)
         if then >= now and not self.force:
-            self._refuse(self._compared(now, then))
+            self._refuse(self.costs.compared(now, then))
             return None
         cut.apply(cut.kept(self.costs, set()), self.width)
         text = (
             f"{self.rows} rows do not fill {self.cores} vector cores: they are folded "
             f"in column tiles of {self.width}, then together: "
-            f"{self._compared(now, then)}"
+            f"{self.costs.compared(now, then)}"
         )
         self.context.remark(self.group.ops[0], text)
         return cut.first, cut.rest
@@ -80,10 +80,6 @@ class RowCuts:
     def _refuse(self, reason: str) -> None:
         text = f"rows are not cut into columns: {reason}"
         self.context.remark(self.group.ops[0], text)
-
-    def _compared(self, now: float, then: float) -> str:
-        show = self.costs.microseconds
-        return f"modelled {show(then)} instead of {show(now)}"
 
     # -- times
 
@@ -166,7 +162,7 @@ class RowCuts:
         now = self._rowwise(ops)
         then = self._tiled(ops) + bool(stored) * self.costs.launch
         if then >= now and not self.force:
-            self._refuse(self._compared(now, then))
+            self._refuse(self.costs.compared(now, then))
             return None
         parts = self._apart(stored) if stored else None
         for op in ops if parts is None else parts[1]:

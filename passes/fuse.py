@@ -112,10 +112,6 @@ class Fusion:
             text = f"not fused with the vector ops that read it: {reason}"
             self.context.remark(product, text)
 
-    def _slower(self, apart: float, together: float) -> str:
-        show = self.costs.microseconds
-        return f"modelled {show(together)} instead of {show(apart)}"
-
     # -- rewrites
 
     def rewrite(self, form: Callable[[Block], Grouping]) -> None:
@@ -186,14 +182,14 @@ class Fusion:
         together += self.costs.launch
         apart += fusing.repeated()
         if together >= CLEARLY * apart and not self.force:
-            self._refuse(product, self._slower(apart, together))
+            self._refuse(product, self.costs.compared(apart, together))
             return False
         cut.apply(stored, 0)
         self._decided.add(self._number(cut.first, cut.rest))
         self.context.remark(
             group.ops[0],
             "rows are folded in two steps, the first where the product is on chip: "
-            + self._slower(apart, together),
+            + self.costs.compared(apart, together),
         )
         return True
 
@@ -282,7 +278,7 @@ class Fusion:
         apart, together = fusing.modelled()
         if self.force or together < apart:
             return None
-        return self._slower(apart, together)
+        return self.costs.compared(apart, together)
 
 
 def products_in(made: Mapping[SSAValue, Made]) -> dict[SSAValue, Product]:

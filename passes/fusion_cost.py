@@ -54,6 +54,11 @@ class Costs:
         """Cycles as a remark shows them."""
         return f"{cycles / self.machine.clock_hz * 1e6:.1f} us"
 
+    def compared(self, now: float, then: float) -> str:
+        """What a step changes, as a remark shows it."""
+        before, after = self.microseconds(now), self.microseconds(then)
+        return f"modelled {after} instead of {before}"
+
     def rate(self, source: str, target: str, cores: int) -> float:
         """Bytes a cycle between two spaces of a core while `cores` are at work."""
         rate = self.machine.routes[source, target].bytes_per_cycle

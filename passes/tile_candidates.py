@@ -19,6 +19,7 @@ from xdsl.ir import Operation
 
 from pyptoc.dialects.diagnostics import place_of
 from pyptoc.dialects.pypto.attrs import SPLIT_CHOSEN
+from pyptoc.dialects.subscripts import count
 from pyptoc.dialects.walk import ROW, Walk
 from pyptoc.passes.cube_cost import PIPES, Costs, Tiles, estimate
 from pyptoc.passes.cube_tiles import CubeTile
@@ -51,7 +52,7 @@ class Chosen:
         costs = self._costs(tile.split, walk)
         pipe = PIPES[int(costs.bound[0])]
         tasks, waves = int(costs.tasks[0]), int(costs.waves[0])
-        spread = f"{counted(tasks, 'task')} in {counted(waves, 'wave')}"
+        spread = f"{count(tasks, 'task')} in {count(waves, 'wave')}"
         what = "given" if self.given is not None else "chosen"
         text = [
             f"tile {tile_text(tile)} {what}: {time_text(costs)} modelled, "
@@ -139,7 +140,7 @@ def vector_table(
     group, work = chooser.group, chooser.work()
     sizes = f"{work.rows} rows of {work.columns}"
     sizes = f"{work.leading} x {sizes}" if work.leading > 1 else sizes
-    ops = counted(len(group.ops), "op")
+    ops = count(len(group.ops), "op")
     head = (
         f"{group.tag} at {place_of(group.ops[0].location)}: {ops} on {sizes}, "
         f"{chooser.machine.name}{', tile given' if given else ''}"
@@ -180,11 +181,6 @@ def tile_text(tile: CubeTile) -> str:
 def time_text(costs: Costs) -> str:
     """The time of one candidate."""
     return f"{costs.seconds[0] * 1e6:.1f} us"
-
-
-def counted(count: int, what: str) -> str:
-    """`1 task`, `2 tasks`"""
-    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 def aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
