@@ -9,6 +9,7 @@ keeps it, with size 1 if it is folded. `decompose` brings ops into this form.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import TypeVar
 
 from xdsl.dialects import arith
@@ -16,7 +17,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from pyptoc.dialects.pypto.shape import ArangeOp, FullOp
 from pyptoc.dialects.pypto.structure import Kind, Monoid, Runs, Structure, Structured
-from pyptoc.passes.shapes import Dims, Shapes
+from pyptoc.passes.shapes import Dims, Shapes, value_of
 from pyptoc.passes.typed import constant
 
 Op = TypeVar("Op", bound=Operation)
@@ -92,6 +93,12 @@ def enclosing(op: Operation, kind: type[Op]) -> Op | None:
     while parent is not None and not isinstance(parent, kind):
         parent = parent.parent_op()
     return parent
+
+
+def symbol_in(key: Hashable, op: Operation) -> bool:
+    """Whether a symbol is a value, or the size of one, that `op` defines inside."""
+    value = value_of(key)
+    return value is not None and defined_in(value, op)
 
 
 def defined_in(value: SSAValue, op: Operation) -> bool:

@@ -43,7 +43,7 @@ from pyptoc.passes.launch_order import LaunchOrder
 from pyptoc.passes.overlap import note_sizes
 from pyptoc.passes.ownership import ancestor_in
 from pyptoc.passes.shapes import Shapes, value_of
-from pyptoc.passes.structured import defined_in
+from pyptoc.passes.structured import symbol_in
 from pyptoc.passes.task_builder import Roots
 from pyptoc.passes.task_form import replace_op
 from pyptoc.passes.workspace_text import size_text
@@ -210,7 +210,7 @@ class Workspaces:
 
     def _bound(self, e: Expr, op: scf.ForOp | scf.IfOp) -> Expr | None:
         """A bound of `e` in terms of what is defined before `op`."""
-        inner = {key for key in e.symbols() if is_inside(key, op)}
+        inner = {key for key in e.symbols() if symbol_in(key, op)}
         return bound_without(e, inner, self.facts, upper=True) if inner else e
 
     def _trips(self, loop: scf.ForOp) -> Expr:
@@ -387,12 +387,6 @@ def tasks_of(tasks: TasksOp) -> int:
 def is_handed_on(op: Operation) -> bool:
     """Whether `op` may let its operand live on in another value."""
     return isinstance(op, scf.YieldOp | scf.ForOp | scf.IfOp)
-
-
-def is_inside(key: Hashable, op: Operation) -> bool:
-    """Whether a symbol is a value that `op` defines inside."""
-    value = value_of(key)
-    return value is not None and defined_in(value, op)
 
 
 def is_known_before(key: Hashable, block: Block, op: Operation) -> bool:
