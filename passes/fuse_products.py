@@ -23,6 +23,7 @@ from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.pypto.attrs import SPLIT_CHOSEN, CubeTileAttr
 from pyptoc.dialects.pypto.matmul import MatmulOp
 from pyptoc.dialects.pypto.shape import AssembleOp
+from pyptoc.dialects.tile_channel import HALVES
 from pyptoc.passes import cube_tiles
 from pyptoc.passes.cube_tiles import CubeTile
 from pyptoc.passes.fusion_cost import Costs, bits_of, known
@@ -216,10 +217,10 @@ class Fusing:
                 v for v in loads if window_of(v, self.shapes).base not in self.bases
             ]
         stores = [v for v in self.part.outputs if self._is_wide(v, domain)]
-        # Two vector cores share what a cube core makes.
+        # The vector cores share what a cube core makes.
         return costs.elements(
-            2 * tasks,
-            -(-tile.m0 // 2) * tile.n0,
+            HALVES * tasks,
+            -(-tile.m0 // HALVES) * tile.n0,
             costs.computed(self.part.ops),
             bits_of(loads),
             bits_of(stores),
