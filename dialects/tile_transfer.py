@@ -3,6 +3,7 @@
     tile.load %gm[%r, %k] [%m, 256] into %buf {dims = [0, 1]}     gm -> ub, l1   mte2
     tile.store %buf [%m, %n] into %gm[%r, %c]                     ub -> gm       mte3
                                                                   l0c -> gm      fix
+
 Offsets are one for each dimension of the memref, extents are [rows, columns] of the
 box. Moves between buffers are in `tile_move.py`.
 """

@@ -1,13 +1,13 @@
 """
 What the search for tiles says of itself: remarks, and `--print-tile-candidates`.
 
-    matmul "gate" at op.mlir:3:3: 1024 x 1024 x 1024, f16, for ascend950
-         tile m, k, n                           split  slots  walk          us  bound ..
-      1  [128, 128] [64, 256] [256, 256]            1  2 2    row        14.82  mte2
-      2  ...                                                          +1.2 %
+    gate at op.mlir:3:3: m 1024, n 1024, k 1024, f16 to f32, ascend950
+          tile                                   split  slots      walk     us  ..
+       1  m [128, 128] k [64, 256] n [256, 256]      1  L1 2 L0 2  row   14.82  chosen
+       2  ...                                                                   +1.2 %
 
-Times are those of `cube_cost.py` and `vector_cost.py`. The last column
-says what a candidate spends more than the chosen one.
+Times are those of `cube_cost.py` and `vector_cost.py`. The last column says what a
+candidate spends more than the chosen one.
 """
 
 from __future__ import annotations

@@ -1,11 +1,13 @@
 """
 Writing the section of the vector cores: each instruction on a core's own half.
 
+    tile.exp %x into %x [%m, 128]                    %m rows, at most 128
+    tile.store %x [%m, 128] into %y[%row, 0]
+    ->
     %mine = pypto.index min(max(%m - 64 * %half, 0), 64)
-    tile.exp %x into %x [%m, 128]             ->   tile.exp %x into %x [%mine, 128]
-    tile.exp %x into %x [%m, 128]             ->   tile.exp %x into %x [%mine, 128]
-    tile.store %x [%m, 128] into %y[%row, 0]  ->   %start = pypto.index
-                                                      %row + min(64 * %half, %m)
+    %start = pypto.index %row + min(64 * %half, %m)
+    tile.exp %x into %x [%mine, 128]
+    tile.store %x [%mine, 128] into %y[%start, 0]
 
 Buffers shrink to what one core has. What only the first core does stands under a
 condition.
