@@ -19,7 +19,7 @@ from xdsl.ir import Operation, OpResult, SSAValue
 
 from pyptoc.dialects.context import PyptocContext
 from pyptoc.dialects.pypto.shape import AssembleOp
-from pyptoc.passes.cut_rows import Cut, backward
+from pyptoc.passes.cut_rows import Cut, backward, copy_behind
 from pyptoc.passes.fusion_cost import Costs, bits_of
 from pyptoc.passes.groups import CUT, Domain, Group, domain_of
 from pyptoc.passes.shapes import Shapes
@@ -185,13 +185,7 @@ class RowCuts:
         copies: dict[SSAValue, SSAValue] = {}
         made: list[Operation] = []
         for op in [op for op in rows if op in needed]:
-            copy = op.clone(value_mapper=copies)
-            copy.location = op.location
-            block = op.parent
-            assert block is not None
-            block.insert_op_after(copy, op)
-            copies.update(zip(op.results, copy.results, strict=True))
-            made.append(copy)
+            made.append(copy_behind(op, op, copies))
         for op in wide:
             op.operands = [copies.get(value, value) for value in op.operands]
         return rows, [*made, *wide]

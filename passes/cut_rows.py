@@ -190,14 +190,8 @@ class Cut:
         copies: dict[SSAValue, SSAValue] = {}
         at = value.owner
         for op in [op for op in self.first if op in ops]:
-            copy = op.clone(value_mapper=copies)
-            copy.location = op.location
-            block = at.parent
-            assert block is not None
-            block.insert_op_after(copy, at)
-            copies.update(zip(op.results, copy.results, strict=True))
-            self.rest.append(copy)
-            at = copy
+            at = copy_behind(op, at, copies)
+            self.rest.append(at)
         for use in list(value.uses):
             if use.operation in self.rest and use.operation not in copies:
                 use.operation.operands[use.index] = copies[value]
@@ -221,6 +215,19 @@ class Cut:
             use.operation.operands[use.index] = whole
         self.first.append(store)
         self.rest.append(fold)
+
+
+def copy_behind(
+    op: Operation, at: Operation, copies: dict[SSAValue, SSAValue]
+) -> Operation:
+    """A copy of `op` behind `at`, on `copies` of its operands; they get its results."""
+    copy = op.clone(value_mapper=copies)
+    copy.location = op.location
+    block = at.parent
+    assert block is not None
+    block.insert_op_after(copy, at)
+    copies.update(zip(op.results, copy.results, strict=True))
+    return copy
 
 
 def backward(ends: Iterable[Operation], members: set[Operation]) -> list[Operation]:
