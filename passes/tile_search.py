@@ -237,10 +237,9 @@ def _outer(given: Tiles, p: Product, machine: Machine) -> Tiles:
     return Tiles(*map(np.concatenate, pairs))
 
 
-def _column(tiles: Tiles, rank: int = 2) -> Tiles:
-    """Candidates along the first of `rank` axes, for more along the others."""
-    shape = (-1, *[1] * (rank - 1))
-    return Tiles(*(getattr(tiles, f.name).reshape(shape) for f in fields(tiles)))
+def _column(tiles: Tiles) -> Tiles:
+    """Candidates along the first of two axes, for more along the other."""
+    return Tiles(*(getattr(tiles, f.name).reshape(-1, 1) for f in fields(tiles)))
 
 
 def _best(
