@@ -33,7 +33,7 @@ from xdsl.dialects import scf
 from xdsl.ir import Block, BlockArgument, OpResult, SSAValue
 
 from pyptoc.dialects.diagnostics import Note, error
-from pyptoc.dialects.expr import Expr
+from pyptoc.dialects.expr import ONE, Expr
 from pyptoc.dialects.pypto.claims import ClaimOp, ClaimsOp
 from pyptoc.dialects.pypto.shape import AssembleOp
 from pyptoc.passes.builder import Builder
@@ -45,7 +45,6 @@ from pyptoc.passes.structured import defined_in
 from pyptoc.passes.typed import as_expr
 
 CODE = "PTO406"
-ONE = Expr.const(1)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from xdsl.dialects import scf
 from xdsl.ir import SSAValue
 
-from pyptoc.dialects.expr import Expr, Facts, bound_without, prove_le, slope_of
+from pyptoc.dialects.expr import ZERO, Expr, Facts, bound_without, prove_le, slope_of
 from pyptoc.dialects.memory import memory_type
 from pyptoc.dialects.npu import TasksOp
 from pyptoc.dialects.npu_attrs import AccessMode
@@ -27,8 +27,6 @@ from pyptoc.passes.coordinates import common_regions, place_of
 from pyptoc.passes.overlap import Span, are_apart, over_all
 from pyptoc.passes.shapes import Dims, Shapes
 from pyptoc.passes.structured import defined_in, symbol_in
-
-ZERO = Expr.const(0)
 
 
 @dataclass(frozen=True)

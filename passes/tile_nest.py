@@ -34,7 +34,7 @@ from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import AnyFloat, TensorType, UnitAttr, f32
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-from pyptoc.dialects.expr import Compare, Expr, minimum
+from pyptoc.dialects.expr import ZERO, Compare, Expr, minimum
 from pyptoc.dialects.pypto.attrs import CubeTileAttr
 from pyptoc.dialects.pypto.elementwise import BINARY_OPS, CastOp
 from pyptoc.dialects.pypto.matmul import MatmulOp
@@ -55,8 +55,7 @@ from pyptoc.passes.repeat import last_axis
 from pyptoc.passes.shapes import Shapes
 from pyptoc.passes.structured import LEAVES, defined_in, fold_of, identity
 from pyptoc.passes.task_builder import (
-    ONE,
-    ZERO,
+    SINGLE,
     BodyBuilder,
     Extent,
     Roots,
@@ -136,7 +135,7 @@ class NestTiler:
         """The rows of a value; one for a vector."""
         dims = self.shapes.dims(value)
         if len(dims) < 2:
-            return ONE
+            return SINGLE
         return Extent(ZERO, dims[-2], self.body.sizes[value].most_rows)
 
     def pieces(self, value: SSAValue) -> list[Extent]:
@@ -152,7 +151,7 @@ class NestTiler:
     def places(self, value: SSAValue, columns: Extent) -> list[Extent]:
         """The box of a value, an extent for each of its dimensions."""
         rank = len(self.shapes.dims(value))
-        return [ONE, ONE, ONE, self.rows(value), columns][5 - rank :]
+        return [SINGLE, SINGLE, SINGLE, self.rows(value), columns][5 - rank :]
 
     # -- ops
 
@@ -180,7 +179,7 @@ class NestTiler:
             rows, columns = self.shapes.dims(value)[-2:]
             box = [Extent(ZERO, rows, most_rows), Extent(ZERO, columns, most_columns)]
             rank = len(self.shapes.dims(value))
-            self.kept_tiles[value] = body.tile(value, [ONE] * (rank - 2) + box)
+            self.kept_tiles[value] = body.tile(value, [SINGLE] * (rank - 2) + box)
         if value not in self.body.sizes:
             return
         if isinstance(value.owner, LEAVES):
@@ -230,7 +229,7 @@ class NestTiler:
             return
         if len(scopes) > 1 and isinstance(op, CumsumOp):
             element = element_type(op.result)
-            type_ = bounded_type([self.rows(op.result), ONE], element)
+            type_ = bounded_type([self.rows(op.result), SINGLE], element)
             sums = {op: scopes[0].full(identity(SUM, element), type_)}
             for scope in scopes:
                 scope.sums = sums
@@ -238,7 +237,7 @@ class NestTiler:
             scope.emit(op)
 
     def _is_row(self, value: SSAValue) -> bool:
-        return self.pieces(value) == [ONE]
+        return self.pieces(value) == [SINGLE]
 
     def _fold(self, op: Operation, scopes: Sequence[NestScope]) -> None:
         """A reduction of a row, from those of its pieces."""
@@ -365,7 +364,7 @@ class Place:
     shapes: Shapes
     rows: Extent
     frame: TasksFrame
-    leading: Sequence[Extent] = (ONE, ONE, ONE)
+    leading: Sequence[Extent] = (SINGLE, SINGLE, SINGLE)
     outputs: Sequence[SSAValue] = ()
 
     @property

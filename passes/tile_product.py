@@ -21,14 +21,13 @@ from typing import TYPE_CHECKING, Any
 
 from xdsl.ir import SSAValue
 
-from pyptoc.dialects.expr import Expr, minimum
+from pyptoc.dialects.expr import ZERO, Expr, minimum
 from pyptoc.dialects.pypto.elementwise import CastOp
 from pyptoc.dialects.pypto.matmul import EpilogueOp, MatmulOp, MmaOp
 from pyptoc.dialects.pypto.shape import AssembleOp, ExpandOp, FullOp, ViewOp
 from pyptoc.dialects.pypto.unary import ReluOp
 from pyptoc.passes.task_builder import (
-    ONE,
-    ZERO,
+    SINGLE,
     BodyBuilder,
     Extent,
     bounded_type,
@@ -156,7 +155,7 @@ class Product:
             return self._cut(body, nest.kept_tiles[value], box)
         if not nest.body.is_tile(value):
             rank = len(nest.shapes.dims(value))
-            return body.tile(value, [ONE] * (rank - 2) + box)
+            return body.tile(value, [SINGLE] * (rank - 2) + box)
         pieces = nest.pieces(value)
         index = 0
         if len(pieces) > 1:

@@ -19,7 +19,7 @@ from math import prod
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, OpResult, SSAValue
 
-from pyptoc.dialects.expr import Expr
+from pyptoc.dialects.expr import ONE
 from pyptoc.dialects.pypto.attrs import CubeTileAttr
 from pyptoc.dialects.pypto.reduce import CumsumOp
 from pyptoc.dialects.pypto.shape import ArangeOp, AssembleOp
@@ -136,11 +136,10 @@ class VectorChooser:
     def work(self) -> VectorWork:
         """What the cost of the group depends on."""
         domain, ops = self.domain, self.group.ops
-        one = Expr.const(1)
         stored = self._moved() - self._loaded()
         return VectorWork(
             prod(map(representative, domain.leading)) * self.trips,
-            representative(domain.rows or one),
+            representative(domain.rows or ONE),
             representative(domain.columns),
             tuple(map(self._shape, self._loaded())),
             tuple(map(self._shape, stored)),

@@ -31,7 +31,7 @@ from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IndexType, TensorType
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
-from pyptoc.dialects.expr import Expr, Interval
+from pyptoc.dialects.expr import ONE, Expr, Interval
 from pyptoc.dialects.npu_attrs import Unit
 from pyptoc.dialects.pypto.attrs import CubeTileAttr
 from pyptoc.dialects.pypto.matmul import MatmulOp, ScaledMmOp
@@ -58,8 +58,6 @@ from pyptoc.passes.tile_settings import nearest_tile
 from pyptoc.passes.typed import tensor_rank
 from pyptoc.passes.windows import window_of
 from pyptoc.runtime.machine import Machine
-
-ONE = Expr.const(1)
 
 
 class UnfitError(Exception):

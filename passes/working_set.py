@@ -19,7 +19,7 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import AnyFloat, f32
 from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 
-from pyptoc.dialects.expr import Expr
+from pyptoc.dialects.expr import ONE, Expr
 from pyptoc.dialects.npu_attrs import Unit
 from pyptoc.dialects.pypto.matmul import MatmulOp
 from pyptoc.dialects.pypto.shape import AssembleOp, TransposeOp, ViewOp
@@ -29,7 +29,7 @@ from pyptoc.passes.cube_tiles import CubeTile
 from pyptoc.passes.lower_mixed import IN_PLACE, keeps_place
 from pyptoc.passes.structured import is_reduction, is_scan, tensor_operands, unit_of
 from pyptoc.passes.typed import element_type
-from pyptoc.passes.whole_nests import ONE, NestBody, Size
+from pyptoc.passes.whole_nests import NestBody, Size
 
 
 @dataclass(eq=False)

@@ -33,7 +33,16 @@ from xdsl.dialects.builtin import i8
 from xdsl.ir import Block, BlockArgument, Operation
 
 from pyptoc.dialects.context import PyptocContext
-from pyptoc.dialects.expr import Expr, Facts, bound_without, maximum, minimum, prove_le
+from pyptoc.dialects.expr import (
+    ONE,
+    ZERO,
+    Expr,
+    Facts,
+    bound_without,
+    maximum,
+    minimum,
+    prove_le,
+)
 from pyptoc.dialects.memory import memory_type
 from pyptoc.dialects.npu import AllocOp, PlaceOp, TasksOp
 from pyptoc.dialects.npu_place import stored_bytes
@@ -47,8 +56,6 @@ from pyptoc.passes.structured import symbol_in
 from pyptoc.passes.task_builder import Roots
 from pyptoc.passes.task_form import replace_op
 from pyptoc.passes.workspace_text import size_text
-
-ZERO, ONE = Expr.const(0), Expr.const(1)
 
 ALIGNMENT = 512
 """Workspaces in an arena start at a multiple of so many bytes."""
