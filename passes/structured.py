@@ -25,6 +25,9 @@ Op = TypeVar("Op", bound=Operation)
 LEAVES = (FullOp, ArangeOp)
 """Ops of no tensor operand: every task that reads one makes its own tile of it."""
 
+INSTRUCTIONS = {"cast": "cvt", "sum": "row_sum", "amax": "row_max", "amin": "row_max"}
+"""Op names to those of the vector instructions that cost as much, where they differ."""
+
 
 def identity(monoid: Monoid, element: Attribute) -> Attribute:
     """The monoid's identity as a constant of an element type."""
@@ -68,6 +71,12 @@ def fold_of(op: Operation) -> Monoid | None:
     structure = structure_of(op)
     folds = structure.runs is Runs.VECTOR and structure.has(Kind.FOLDED)
     return structure.monoid if folds else None
+
+
+def costed_as(op: Operation) -> str:
+    """The vector instruction whose cost, as machines list it, `op` has."""
+    name = op.name.partition(".")[2]
+    return INSTRUCTIONS.get(name, name)
 
 
 def is_scan(op: Operation) -> bool:

@@ -27,7 +27,7 @@ from pyptoc.dialects.tile_types import BufType, bytes_of, element_bits, round_up
 from pyptoc.passes.groups import FOLD, Domain, Group, column_bound
 from pyptoc.passes.partials import part_count
 from pyptoc.passes.shapes import Shapes
-from pyptoc.passes.structured import is_one, is_reduction, tensor_operands
+from pyptoc.passes.structured import costed_as, is_one, is_reduction, tensor_operands
 from pyptoc.passes.tile_search import representative
 from pyptoc.passes.tile_settings import TILE
 from pyptoc.passes.typed import element_type
@@ -143,7 +143,7 @@ class VectorChooser:
             representative(domain.columns),
             tuple(map(self._shape, self._loaded())),
             tuple(map(self._shape, stored)),
-            tuple((_instruction(op), self._through(op)) for op in ops if op.results),
+            tuple((costed_as(op), self._through(op)) for op in ops if op.results),
             sum(is_reduction(op) or isinstance(op, CumsumOp) for op in ops),
             domain.whole_rows,
         )
@@ -295,14 +295,6 @@ class VectorChooser:
 
 def _seconds(candidate: Candidate) -> float:
     return candidate.cost.seconds
-
-
-def _instruction(op: Operation) -> str:
-    """The name under which machines list the cost of `op`."""
-    name = op.name.partition(".")[2]
-    if is_reduction(op):
-        return f"row_{name.removeprefix('a')}"
-    return "cvt" if name == "cast" else name
 
 
 def _results(op: Operation) -> list[SSAValue]:
