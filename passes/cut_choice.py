@@ -23,7 +23,7 @@ from pyptoc.passes.cut_rows import Cut, backward, copy_behind
 from pyptoc.passes.fusion_cost import Costs, bits_of
 from pyptoc.passes.groups import CUT, Domain, Group, domain_of
 from pyptoc.passes.shapes import Shapes
-from pyptoc.passes.structured import is_one, is_scan, tensor_operands
+from pyptoc.passes.structured import is_row_value, is_scan, tensor_operands
 
 LEAST_COLUMNS = 512
 """Rows are not cut into shorter pieces."""
@@ -135,8 +135,7 @@ class RowCuts:
         )
 
     def _is_wide(self, value: SSAValue) -> bool:
-        dims = self.shapes.dims(value)
-        return bool(dims) and not is_one(dims, -1)
+        return not is_row_value(self.shapes.dims(value))
 
     def _leaving(self, ops: Sequence[Operation]) -> list[SSAValue]:
         """What `ops` store: assembled, or used outside."""

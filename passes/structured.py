@@ -122,6 +122,11 @@ def defined_in(value: SSAValue, op: Operation) -> bool:
     return False
 
 
+def is_row_value(dims: Dims) -> bool:
+    """Whether a tensor of these sizes has one element a row."""
+    return not dims or is_one(dims, -1)
+
+
 def is_constant(value: SSAValue) -> bool:
     """Whether `value` is an `arith.constant`."""
     return isinstance(value.owner, arith.ConstantOp)

@@ -63,6 +63,7 @@ from pyptoc.passes.structured import (
     fold_of,
     identity,
     is_one,
+    is_row_value,
     tensor_operands,
 )
 from pyptoc.passes.task_builder import (
@@ -228,8 +229,7 @@ class TaskBody:
 
     def is_row(self, value: SSAValue) -> bool:
         """Whether `value` has one element a row (and the domain has more)."""
-        dims = self.shapes.dims(value)
-        return not dims or is_one(dims, -1)
+        return is_row_value(self.shapes.dims(value))
 
     def _slice(self, roots: Sequence[Operation]) -> list[Operation]:
         """The full-width ops that `roots` need, themselves included, in order."""

@@ -27,7 +27,13 @@ from pyptoc.dialects.tile_types import BufType, bytes_of, element_bits, round_up
 from pyptoc.passes.groups import FOLD, Domain, Group, column_bound
 from pyptoc.passes.partials import part_count
 from pyptoc.passes.shapes import Shapes
-from pyptoc.passes.structured import costed_as, is_one, is_reduction, tensor_operands
+from pyptoc.passes.structured import (
+    costed_as,
+    is_one,
+    is_reduction,
+    is_row_value,
+    tensor_operands,
+)
 from pyptoc.passes.tile_search import representative
 from pyptoc.passes.tile_settings import TILE
 from pyptoc.passes.typed import element_type
@@ -157,7 +163,7 @@ class VectorChooser:
     def _shape(self, value: SSAValue) -> Moved:
         dims = self.shapes.dims(value)
         tall = len(dims) >= 2 and not is_one(dims, -2)
-        wide = bool(dims) and not is_one(dims, -1)
+        wide = not is_row_value(dims)
         return Moved(tall, wide, element_bits(element_type(value)) / 8)
 
     def largest(self, given: tuple[int, ...] | None) -> VectorTile | None:
@@ -244,7 +250,9 @@ class VectorChooser:
             for value in list(live):
                 if last.get(value, index) <= index:
                     size = live.pop(value)
-                    kept += size if phased and self._is_row(value) else 0
+                    kept += (
+                        size if phased and is_row_value(self.shapes.dims(value)) else 0
+                    )
         return worst
 
     def _made(self) -> set[SSAValue]:
@@ -279,15 +287,11 @@ class VectorChooser:
             return 0
         return self.tile_bytes(op.result, rows, columns)
 
-    def _is_row(self, value: SSAValue) -> bool:
-        dims = self.shapes.dims(value)
-        return not dims or is_one(dims, -1)
-
     def tile_bytes(self, value: SSAValue, rows: int, columns: int) -> int:
         """What a tile of `value` takes in a task of so many rows and columns."""
         dims = self.shapes.dims(value)
         height = 1 if len(dims) < 2 or is_one(dims, -2) else rows
-        width = 1 if not dims or is_one(dims, -1) else columns
+        width = 1 if is_row_value(dims) else columns
         if value in self._parts:
             width = self._parts[value]
         return bytes_of(BufType((height, width), element_type(value), "ub"))
