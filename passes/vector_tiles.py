@@ -250,9 +250,8 @@ class VectorChooser:
             for value in list(live):
                 if last.get(value, index) <= index:
                     size = live.pop(value)
-                    kept += (
-                        size if phased and is_row_value(self.shapes.dims(value)) else 0
-                    )
+                    if phased and is_row_value(self.shapes.dims(value)):
+                        kept += size
         return worst
 
     def _made(self) -> set[SSAValue]:
