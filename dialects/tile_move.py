@@ -34,7 +34,6 @@ from pyptoc.dialects.tile_types import (
     check_space,
 )
 
-_MIXED = UNITS[Unit.MIXED]
 _LEVEL_0 = (Space.L0A, Space.L0B, Space.SCALE_A, Space.SCALE_B, Space.BIAS, Space.FB)
 CROSSINGS = {
     (Space.L0C, Space.UB): Pipe.FIX,

@@ -241,7 +241,7 @@ def estimate(t: Tiles, p: Product, machine: Machine) -> Costs:
     moves = _ceil(grid.depth, t.k0)
     tiles = grid.down * grid.across
     mte2, l2_bytes, missed = _load(t, p, grid, machine, (m, n, loads_a, loads_b))
-    mte1, product = _compute(t, c, machine, (m, n, grid.depth, moves))
+    mte1, product = _compute(c, machine, (m, n, grid.depth, moves))
     store = machine.route("l0c", "gm")
     fix = store.startup_cycles + m * n * out / store.bytes_per_cycle
 
@@ -339,7 +339,7 @@ def _load(
 
 
 def _compute(
-    t: Tiles, c: Contraction, machine: Machine, sizes: tuple[Array, ...]
+    c: Contraction, machine: Machine, sizes: tuple[Array, ...]
 ) -> tuple[Array, Array]:
     """Cycles of the moves to L0 and of the matrix unit, for one L0 tile."""
     m, n, depth, moves = sizes
