@@ -68,7 +68,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Product:
+class CubeWork:
     """A matmul as its cost depends on it; dynamic sizes have a value that stands in."""
 
     contraction: Contraction
@@ -204,7 +204,7 @@ class _Grid:
     waves: Array
 
     @classmethod
-    def of(cls, t: Tiles, p: Product, machine: Machine) -> _Grid:
+    def of(cls, t: Tiles, p: CubeWork, machine: Machine) -> _Grid:
         import numpy as np
 
         c, step = p.contraction, np.maximum(t.ka1, t.kb1)
@@ -225,7 +225,7 @@ class _Grid:
         return cls(rows, columns, parts, depth, down, across, *keeps, tasks, waves)
 
 
-def estimate(t: Tiles, p: Product, machine: Machine) -> Costs:
+def estimate(t: Tiles, p: CubeWork, machine: Machine) -> Costs:
     """The modelled cost of every candidate, and whether the buffers hold it."""
     import numpy as np
 
@@ -304,7 +304,7 @@ def slots(t: Tiles, c: Contraction, machine: Machine) -> tuple[Array, Array, Arr
 
 
 def _load(
-    t: Tiles, p: Product, grid: _Grid, machine: Machine, sizes: tuple[Array, ...]
+    t: Tiles, p: CubeWork, grid: _Grid, machine: Machine, sizes: tuple[Array, ...]
 ) -> tuple[Array, Array, Array]:
     """
     Cycles of the loads for one L0 tile, on average; the bytes that all tasks load, and
@@ -362,7 +362,7 @@ def _compute(
 
 def _from_hbm(
     t: Tiles,
-    p: Product,
+    p: CubeWork,
     grid: _Grid,
     machine: Machine,
     element: tuple[float, float, float],
@@ -416,7 +416,7 @@ def _from_hbm(
     return from_a + batch_b * from_b
 
 
-def _sum_seconds(parts: Array, p: Product, machine: Machine) -> Array:
+def _sum_seconds(parts: Array, p: CubeWork, machine: Machine) -> Array:
     """Seconds for adding the parts of a split K, beyond reading one result."""
     import numpy as np
 

@@ -20,7 +20,7 @@ from xdsl.ir import Operation, OpResult, SSAValue
 from pyptoc.dialects.context import PyptocContext
 from pyptoc.dialects.pypto.shape import AssembleOp
 from pyptoc.passes.cut_rows import Cut, backward, copy_behind
-from pyptoc.passes.fusion_cost import Costs, bits_of
+from pyptoc.passes.fusion_cost import FusionCosts, bits_of
 from pyptoc.passes.groups import CUT, Domain, Group, domain_of
 from pyptoc.passes.shapes import Shapes
 from pyptoc.passes.structured import is_row_value, is_scan, tensor_operands
@@ -45,7 +45,7 @@ class RowCuts:
 
     def __post_init__(self) -> None:
         self.cores = self.context.machine.vector_cores
-        self.costs = Costs(self.context.machine)
+        self.costs = FusionCosts(self.context.machine)
         domain = domain_of(self.group.ops, self.shapes)
         assert domain is not None
         self.domain = domain

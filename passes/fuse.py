@@ -23,7 +23,7 @@ from pyptoc.passes.cleanup import erase_dead
 from pyptoc.passes.cut_choice import RowCuts, row_count
 from pyptoc.passes.cut_rows import Cut
 from pyptoc.passes.fuse_products import Fusing, products_of
-from pyptoc.passes.fusion_cost import Costs
+from pyptoc.passes.fusion_cost import FusionCosts
 from pyptoc.passes.groups import (
     CUT,
     NARROW,
@@ -89,8 +89,8 @@ class Fusion:
         return self.context.machine
 
     @property
-    def costs(self) -> Costs:
-        return Costs(self.machine)
+    def costs(self) -> FusionCosts:
+        return FusionCosts(self.machine)
 
     def _is_new(self, step: str, group: Group) -> bool:
         """Whether a step meets a group for the first time."""

@@ -26,7 +26,7 @@ from pyptoc.dialects.pypto.shape import AssembleOp
 from pyptoc.dialects.tile_channel import HALVES
 from pyptoc.passes import cube_tiles
 from pyptoc.passes.cube_tiles import CubeTile
-from pyptoc.passes.fusion_cost import Costs, bits_of, known
+from pyptoc.passes.fusion_cost import FusionCosts, bits_of, known
 from pyptoc.passes.groups import (
     NARROW,
     PARTIAL,
@@ -160,7 +160,7 @@ class Fusing:
         domain = domain_of(self.part.ops, self.shapes)
         assert tile is not None
         assert domain is not None
-        costs = Costs(self.machine)
+        costs = FusionCosts(self.machine)
         tasks = blocks(domain.leading)
         tasks *= tiles(domain.rows, tile.m0) * tiles(domain.columns, tile.n0)
         total = 0.0
@@ -170,7 +170,7 @@ class Fusing:
         return max(total, self._vector_time(domain, tasks, tile, inside=True))
 
     def _separate(self) -> float:
-        costs = Costs(self.machine)
+        costs = FusionCosts(self.machine)
         domain = domain_of(self.part.ops, self.shapes)
         assert domain is not None
         total = costs.launch
@@ -204,7 +204,7 @@ class Fusing:
         self, domain: Domain, tasks: int, tile: CubeTile, *, inside: bool
     ) -> float:
         """The vector ops, on tiles of a product that are read from memory or not."""
-        costs = Costs(self.machine)
+        costs = FusionCosts(self.machine)
         members = set(self.part.ops)
         read = {v for op in self.part.ops for v in tensor_operands(op)}
         loads = [

@@ -38,8 +38,8 @@ def bits_of(values: Iterable[SSAValue]) -> int:
 
 
 @dataclass(frozen=True)
-class Costs:
-    """The machine's costs."""
+class FusionCosts:
+    """What ways of grouping ops cost on a machine, in cycles."""
 
     machine: Machine
 

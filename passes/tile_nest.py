@@ -64,7 +64,7 @@ from pyptoc.passes.task_builder import (
     offsets_at,
     open_tasks,
 )
-from pyptoc.passes.tile_product import Product
+from pyptoc.passes.tile_product import ProductTiler
 from pyptoc.passes.tile_settings import TILE, WHOLE
 from pyptoc.passes.tile_vector import Scope
 from pyptoc.passes.typed import element_type
@@ -163,7 +163,7 @@ class NestTiler:
                 case AssembleOp():
                     self._assemble(op, body)
                 case MatmulOp():
-                    Product(self, op, body).run()
+                    ProductTiler(self, op, body).run()
                 case scf.ForOp():
                     self._loop(op, body)
                 case scf.IfOp():

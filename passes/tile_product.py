@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Product:
+class ProductTiler:
     """A product on whole tiles: for each piece of columns a sum over K."""
 
     nest: NestTiler
