@@ -152,10 +152,13 @@ class Fusion:
 
     def _number(self, *parts: Sequence[Operation]) -> int:
         """Give the parts of a group numbers; that of the first."""
-        number = 1 + max(self.parts.values(), default=0)
+        number = self._next_number()
         for position, ops in enumerate(parts):
             self.parts.update(dict.fromkeys(ops, number + position))
         return number
+
+    def _next_number(self) -> int:
+        return 1 + max(self.parts.values(), default=0)
 
     # -- products
 
@@ -213,7 +216,7 @@ class Fusion:
                 return False
         number = self.parts.get(group.ops[0])
         if number is None:
-            number = 1 + max(self.parts.values(), default=0)
+            number = self._next_number()
         self._decided.add(number)
         self.parts.update(dict.fromkeys(sink.apply(), number))
         self.context.remark(
@@ -262,7 +265,7 @@ class Fusion:
     ) -> str | None:
         """Why products stay launches of their own; None if they join their readers."""
         group = fusing.part
-        decided = any(self.parts.get(op) in self._decided for op in group.ops)
+        decided = self._is_decided(group)
         if any(len(grouping.group_of[op].ops) > 1 for op in fusing.bases.values()):
             return "it is stored where others read it"
         if self._folds(group.ops) and not decided:
