@@ -34,7 +34,7 @@ from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import AnyFloat, TensorType, UnitAttr, f32
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-from pyptoc.dialects.expr import ZERO, Compare, Expr, minimum
+from pyptoc.dialects.expr import ZERO, Compare, Expr
 from pyptoc.dialects.pypto.attrs import CubeTileAttr
 from pyptoc.dialects.pypto.elementwise import BINARY_OPS, CastOp
 from pyptoc.dialects.pypto.matmul import MatmulOp
@@ -53,7 +53,7 @@ from pyptoc.passes.nest_tiles import kept_operands, widths_of
 from pyptoc.passes.nests import Nest
 from pyptoc.passes.repeat import last_axis
 from pyptoc.passes.shapes import Shapes
-from pyptoc.passes.structured import LEAVES, defined_in, fold_of, identity
+from pyptoc.passes.structured import LEAVES, fold_of, identity
 from pyptoc.passes.task_builder import (
     SINGLE,
     BodyBuilder,
@@ -61,6 +61,7 @@ from pyptoc.passes.task_builder import (
     Roots,
     TasksFrame,
     bounded_type,
+    cut,
     offsets_at,
     open_tasks,
 )
@@ -124,9 +125,8 @@ class NestTiler:
 
     def _outer_tiles(self) -> None:
         """Whole outer tensors that vector ops read are loaded first."""
-        outer = self.nest.loops[0]
         for value in dict.fromkeys((*self.body.sizes, *self.kept)):
-            if not defined_in(value, outer):
+            if not self.body.is_inside(value):
                 self._window(value, self.frame.body)
 
     # -- extents
@@ -146,7 +146,8 @@ class NestTiler:
         width = self.widths.get(size.columns, most)
         if width >= most:
             return [Extent(ZERO, total, most)]
-        return [piece(total, start, width) for start in range(0, most, width)]
+        starts = map(Expr.const, range(0, most, width))
+        return [cut(start, width, total, clamp=True) for start in starts]
 
     def places(self, value: SSAValue, columns: Extent) -> list[Extent]:
         """The box of a value, an extent for each of its dimensions."""
@@ -320,7 +321,7 @@ class NestTiler:
 
     def _condition(self, value: SSAValue, body: BodyBuilder) -> SSAValue:
         comparison = value.owner
-        if not isinstance(comparison, IndexOp) or not self.is_inside(value):
+        if not isinstance(comparison, IndexOp) or not self.body.is_inside(value):
             return value
         expr = comparison.value_expr
         assert isinstance(expr, Compare)
@@ -332,24 +333,14 @@ class NestTiler:
             Compare(expr.op, *map(self.roots.concrete, (expr.lhs, expr.rhs)))
         )
 
-    def is_inside(self, value: SSAValue) -> bool:
-        """Whether `value` is one of the nest."""
-        return defined_in(value, self.nest.loops[0])
-
     def scalar(self, value: SSAValue, body: BodyBuilder) -> SSAValue:
         """A scalar operand, as the body sees it."""
-        if not self.is_inside(value):
+        if not self.body.is_inside(value):
             return value
         if isinstance(value.owner, ConstantOp):
             return body.build.value(value.owner.clone())
         found = body.index(self.shapes.expr(value))
         return body.build.constant(found) if isinstance(found, int) else found
-
-
-def piece(total: Expr, start: int, width: int) -> Extent:
-    """The columns from `start` on, at most `width`; none where there are fewer."""
-    lo = minimum(start, total) if start else ZERO
-    return Extent(lo, minimum(width, total - lo), width)
 
 
 def partial_type(monoid: Monoid, element: Attribute) -> Attribute:
