@@ -242,7 +242,7 @@ def _slots_of(value: SSAValue, loop: scf.ForOp, seen: set[SSAValue]) -> set[int]
             return {value.index - 1}
         case BlockArgument():
             inner = value.block.parent_op()
-            if isinstance(inner, scf.ForOp) and is_inside(inner, loop.body.block):
+            if isinstance(inner, scf.ForOp) and loop.body.block.is_ancestor(inner):
                 sources = [inner.results[value.index - 1]]
         case OpResult(op=ReshapeOp() as op):
             sources = [op.source]
@@ -290,7 +290,7 @@ def readers_first(value: SSAValue, user: Operation) -> None:
     later: set[Operation] = set()
     for alias in (value, *aliases_of(value, user)):
         for use in alias.uses:
-            reader = ancestor_in(use.operation, home)
+            reader = home.find_ancestor_op_in_block(use.operation)
             if reader is not None and order[reader] > here:
                 later.add(reader)
     needed: set[Operation] = set()
@@ -375,7 +375,7 @@ def is_last_user(value: SSAValue, user: Operation) -> bool:
     assert home is not None
     parent = user.parent_op()
     while parent is not None and user.parent is not home:
-        if isinstance(parent, scf.ForOp) and is_inside(parent, home):
+        if isinstance(parent, scf.ForOp) and home.is_ancestor(parent):
             return False
         parent = parent.parent_op()
     if not all(
@@ -435,14 +435,10 @@ def are_branches(one: Operation, other: Operation) -> bool:
     return False
 
 
-def is_inside(op: Operation, home: Block) -> bool:
-    """Whether `op` is in `home` or nested in an op of it."""
-    return ancestor_in(op, home) is not None
-
-
 def is_over(other: Operation, user: Operation, home: Block) -> bool:
     """Whether `other`, in or under `home`, is done or cannot run when `user` does."""
-    first, second = ancestor_in(other, home), ancestor_in(user, home)
+    first = home.find_ancestor_op_in_block(other)
+    second = home.find_ancestor_op_in_block(user)
     assert first is not None
     assert second is not None
     while first is second:
@@ -452,23 +448,13 @@ def is_over(other: Operation, user: Operation, home: Block) -> bool:
         if regions[0] != regions[1]:
             return True
         home = first.regions[regions[0]].block
-        first, second = ancestor_in(other, home), ancestor_in(user, home)
+        first = home.find_ancestor_op_in_block(other)
+        second = home.find_ancestor_op_in_block(user)
         assert first is not None
         assert second is not None
     return home.get_operation_index(first) < home.get_operation_index(second)
 
 
-def ancestor_in(op: Operation, block: Block) -> Operation | None:
-    """The op of `block` that is `op` or holds it."""
-    found: Operation | None = op
-    while found is not None and found.parent is not block:
-        found = found.parent_op()
-    return found
-
-
 def index_of_region(op: Operation, parent: Operation) -> int:
     """Which region of `parent` holds `op`."""
-    for index, region in enumerate(parent.regions):
-        if any(ancestor_in(op, block) is not None for block in region.blocks):
-            return index
-    raise ValueError("not inside")
+    return next(i for i, region in enumerate(parent.regions) if region.is_ancestor(op))

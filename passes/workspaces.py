@@ -50,7 +50,6 @@ from pyptoc.passes.buffer_roots import BufferRoots
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.launch_order import LaunchOrder
 from pyptoc.passes.overlap import note_sizes
-from pyptoc.passes.ownership import ancestor_in
 from pyptoc.passes.shapes import Shapes, value_of
 from pyptoc.passes.structured import symbol_in
 from pyptoc.passes.task_builder import Roots
@@ -317,7 +316,9 @@ class Workspaces:
 
     def _position(self, area: Area, block: Block) -> Operation:
         """The op of `block` before which the memory is needed first."""
-        found = [ancestor_in(member.alloc, block) for member in area.members]
+        found = [
+            block.find_ancestor_op_in_block(member.alloc) for member in area.members
+        ]
         return min(
             (op for op in found if op is not None), key=block.get_operation_index
         )
@@ -403,7 +404,7 @@ def is_known_before(key: Hashable, block: Block, op: Operation) -> bool:
         return True
     owner = value.owner
     assert isinstance(owner, Operation)
-    home = ancestor_in(owner, block)
+    home = block.find_ancestor_op_in_block(owner)
     if home is None:
         return True
     return block.get_operation_index(home) < block.get_operation_index(op)
@@ -412,4 +413,4 @@ def is_known_before(key: Hashable, block: Block, op: Operation) -> bool:
 def ancestor_block(op: Operation, parent: Operation) -> Block:
     """The block of `parent` that `op` is in."""
     found: Iterable[Block] = (b for region in parent.regions for b in region.blocks)
-    return next(block for block in found if ancestor_in(op, block) is not None)
+    return next(block for block in found if block.is_ancestor(op))
