@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import prod
 
 from xdsl.dialects import func, scf
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr, TensorType
@@ -47,12 +46,11 @@ from pyptoc.dialects.pypto.shape import (
     TransposeOp,
     ViewOp,
 )
-from pyptoc.dialects.tile_types import element_bits
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.index_shapes import Scatter
 from pyptoc.passes.reshape_views import view_of_reshape
+from pyptoc.passes.size_text import tensor_text
 from pyptoc.passes.structured import defined_in
-from pyptoc.passes.typed import tensor_type
 from pyptoc.passes.windows import is_view
 
 KEEPERS: dict[type[Operation], str] = {
@@ -128,7 +126,7 @@ class Ownership:
         assert isinstance(root, BlockArgument)
         name = attribute_name(self.function.arg_attrs, root.index)
         name = name or root.name_hint or "argument"
-        copied = f"'{name}' is copied: {size_text(root)} a call"
+        copied = f"'{name}' is copied: {tensor_text(root)} a call"
         if self._updated_in_place(root):
             rule = "it is read after it was changed, and reads the old value"
             help = f"use %{name} before the change, or the changed value after it"
@@ -215,7 +213,7 @@ class Ownership:
             clone = build.value(CloneOp.make(value))
             if reason:
                 name = value.name_hint or root_of(value).name_hint or "a tensor"
-                text = f"'{name}' is copied, {size_text(value)}: {reason}"
+                text = f"'{name}' is copied, {tensor_text(value)}: {reason}"
                 self.context.remark(op, text)
         clone.name_hint = value.name_hint
         op.operands[index] = clone
@@ -255,25 +253,6 @@ def _slots_of(value: SSAValue, loop: scf.ForOp, seen: set[SSAValue]) -> set[int]
         case _:
             pass
     return {slot for source in sources for slot in _slots_of(source, loop, seen)}
-
-
-def size_text(value: SSAValue) -> str:
-    """How large a tensor is: `4.19 MB`; with dynamic sizes its type."""
-    type_ = tensor_type(value)
-    shape = type_.get_shape()
-    if min(shape, default=0) < 0:
-        return str(type_)
-    return byte_text(prod(shape) * element_bits(type_.element_type) / 8)
-
-
-def byte_text(size: float) -> str:
-    """`4.19 MB`"""
-    unit = "B"
-    for unit in ("B", "KB", "MB", "GB"):
-        if size < 1000 or unit == "GB":
-            break
-        size /= 1000
-    return f"{float(size):.3g} {unit}"
 
 
 def readers_first(value: SSAValue, user: Operation) -> None:

@@ -51,10 +51,10 @@ from pyptoc.passes.builder import Builder
 from pyptoc.passes.launch_order import LaunchOrder
 from pyptoc.passes.overlap import note_sizes
 from pyptoc.passes.shapes import Shapes, value_of
+from pyptoc.passes.size_text import size_text
 from pyptoc.passes.structured import symbol_in
 from pyptoc.passes.task_builder import Roots
 from pyptoc.passes.task_form import replace_op
-from pyptoc.passes.workspace_text import size_text
 
 ALIGNMENT = 512
 """Workspaces in an arena start at a multiple of so many bytes."""
