@@ -17,13 +17,14 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from xdsl.dialects import scf
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Operation
 
 from pyptoc.dialects.subscripts import Mixed
 from pyptoc.dialects.tile import AllocOp, Space, StoreOp, VectorOp, buffer_type
 from pyptoc.dialects.tile_mixed import FreeOp, PopOp
 from pyptoc.dialects.tile_vector import vector_op
 from pyptoc.passes.builder import Builder
+from pyptoc.passes.structured import defined_before
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,17 +100,8 @@ def _extents(users: list[Operation], before: Operation) -> list[Mixed] | None:
         if found is not None and user.extents != found:
             return None
         found = user.extents
-    known = all(isinstance(e, int) or _is_before(e, before) for e in found or ())
+    known = all(isinstance(e, int) or defined_before(e, before) for e in found or ())
     return found if known else None
-
-
-def _is_before(value: SSAValue, op: Operation) -> bool:
-    """Whether a value is known where `op` stands."""
-    owner = value.owner
-    if isinstance(owner, Operation) and owner.parent is op.parent:
-        return owner.is_before_in_block(op)
-    block = owner if isinstance(owner, Block) else owner.parent
-    return block is not None and block.is_ancestor(op)
 
 
 def _move_behind(op: Operation, other: Operation) -> None:

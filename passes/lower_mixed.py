@@ -36,6 +36,7 @@ from pyptoc.dialects.pypto.elementwise import CastOp
 from pyptoc.dialects.pypto.matmul import EpilogueOp, MmaOp
 from pyptoc.dialects.pypto.shape import CloneOp, ExpandOp, FullOp, TransposeOp, ViewOp
 from pyptoc.dialects.subscripts import Mixed
+from pyptoc.dialects.tile_in_place import IN_PLACE, InPlace
 from pyptoc.dialects.tile_types import Space
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.fuse_epilogue import NARROW
@@ -44,8 +45,12 @@ from pyptoc.passes.lower_cube import CubeBody
 from pyptoc.passes.lower_vector import Form, VectorBody, form_of
 from pyptoc.passes.typed import element_type
 
-IN_PLACE = (LiteralOp, CastOp, MaskCausalOp)
-"""Ops whose instruction may write over its full input."""
+
+def works_in_place(op: Operation) -> bool:
+    """Whether the instruction of an op may write over its full input."""
+    if isinstance(op, LiteralOp):
+        return IN_PLACE.get(op.name.removeprefix("pypto.")) is InPlace.FULL
+    return isinstance(op, CastOp | MaskCausalOp)
 
 
 @dataclass
@@ -210,7 +215,7 @@ class MixedBody(VectorBody):
 
     def result_tile(self, op: Operation, extents: tuple[Mixed, Mixed]) -> Tile:
         value = op.results[0]
-        if isinstance(op, IN_PLACE) and self._carried_buffer(value) is None:
+        if works_in_place(op) and self._carried_buffer(value) is None:
             for operand in op.operands:
                 if self._is_free(operand, op):
                     found = self.tiles[value] = Tile(
@@ -371,7 +376,7 @@ def keeps_place(value: SSAValue, result: OpResult) -> bool:
         op = use.operation
         if isinstance(op, scf.YieldOp):
             return isinstance(value, BlockArgument) and use.index + 1 == value.index
-        if not isinstance(op, IN_PLACE) or op.parent is not block:
+        if not works_in_place(op) or op.parent is not block:
             return False
         at = op.results[0]
     return False

@@ -26,7 +26,7 @@ from pyptoc.dialects.tile_types import BufType, bytes_of, element_bits
 from pyptoc.passes import cube_tiles
 from pyptoc.passes.cube_tiles import Contraction, CubeTile
 from pyptoc.passes.groups import Domain, Group, domain_of
-from pyptoc.passes.lower_mixed import IN_PLACE
+from pyptoc.passes.lower_mixed import works_in_place
 from pyptoc.passes.matmul_shape import contraction_of
 from pyptoc.passes.shapes import Shapes
 from pyptoc.passes.structured import tensor_operands
@@ -224,7 +224,7 @@ def _place(
     op: Operation, result: SSAValue, last: Mapping[SSAValue, int], index: int
 ) -> SSAValue | None:
     """The operand that ends at `op` and whose place the result takes."""
-    if not isinstance(op, IN_PLACE):
+    if not works_in_place(op):
         return None
     for operand in op.operands:
         if operand.type == result.type and last.get(operand, 0) <= index:

@@ -34,7 +34,7 @@ from pyptoc.passes.groups import NARROW, PARTIAL, Group
 from pyptoc.passes.mixed_tiles import Product
 from pyptoc.passes.repeat import REPEATS
 from pyptoc.passes.shapes import Shapes
-from pyptoc.passes.structured import is_one, tensor_operands
+from pyptoc.passes.structured import defined_before, is_one, tensor_operands
 from pyptoc.passes.typed import element_type, tensor_type, values_in
 from pyptoc.passes.windows import Window, erase_views, window_of
 
@@ -148,9 +148,11 @@ class Sink:
             whole = window.offsets[0] == Expr.const(0) and window.dims == (0, 1)
             if not whole or self.shapes.dims(value)[0] != self.total:
                 return "reads other rows than its own"
-            known = all(self._is_before(v) for v in values_in(window.offsets[1]))
+            known = all(
+                defined_before(v, self.loop) for v in values_in(window.offsets[1])
+            )
             return None if known else "reads columns that are chosen behind the loop"
-        if not self._is_before(value):
+        if not defined_before(value, self.loop):
             return "reads what is made behind the loop"
         if isinstance(value.type, TensorType) and self._row_axis(value) is None:
             return "reads a tensor of other rows"
@@ -167,17 +169,6 @@ class Sink:
         if len(dims) < 2 or is_one(dims, -2):
             return False
         return True if len(dims) == 2 and dims[0] == self.total else None
-
-    def _is_before(self, value: SSAValue) -> bool:
-        """Whether `value` is defined when the loop starts."""
-        owner = value.owner
-        block = owner if isinstance(owner, Block) else owner.parent
-        at: Operation | None = self.loop
-        while at is not None and at.parent is not block:
-            at = at.parent_op()
-        if at is None:
-            return False
-        return isinstance(owner, Block) or owner.is_before_in_block(at)
 
     # -- the rewrite
 

@@ -110,6 +110,18 @@ def symbol_in(key: Hashable, op: Operation) -> bool:
     return value is not None and defined_in(value, op)
 
 
+def defined_before(value: SSAValue, op: Operation) -> bool:
+    """Whether `value` has its value where `op` stands."""
+    owner = value.owner
+    block = owner if isinstance(owner, Block) else owner.parent
+    at: Operation | None = op
+    while at is not None and at.parent is not block:
+        at = at.parent_op()
+    if at is None:
+        return False
+    return isinstance(owner, Block) or owner.is_before_in_block(at)
+
+
 def defined_in(value: SSAValue, op: Operation) -> bool:
     """Whether `value` is defined inside a region of `op`."""
     owner = value.owner

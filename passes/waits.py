@@ -16,7 +16,7 @@ loop wait for each other only where they take turns in a workspace (`npu.place`)
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects import func, scf
@@ -50,8 +50,8 @@ from pyptoc.passes.reach import (
     shared_coordinates,
 )
 from pyptoc.passes.selectors import Wait, merged
-from pyptoc.passes.shapes import Dims, Shapes
-from pyptoc.passes.structured import defined_in
+from pyptoc.passes.shapes import Dims, Shapes, value_of
+from pyptoc.passes.structured import defined_before, defined_in
 from pyptoc.passes.task_builder import Roots
 from pyptoc.passes.task_form import declare, replace_op
 
@@ -162,8 +162,10 @@ class WaitDeriver:
         touched = self.touched[op]
         for root, reaches in touched.items():
             for reach in reaches:
-                for wait in self._waits(reach, state.get(root, ()), waits):
-                    waits[wait] = None
+                for events, selector in self._waits(reach, state.get(root, ()), waits):
+                    # What an assert further on equates may not be known yet.
+                    known = all(is_known(key, op) for key in selector.symbols())
+                    waits[events, selector if known else OVERLAPS] = None
         found = sorted(waits, key=lambda wait: self._order[wait[0]])
         declared = declare(op, self.boxes[op], merged(found, self.grids), self.dims)
         self.touched[declared] = touched
@@ -412,3 +414,9 @@ def with_events(op: scf.IfOp) -> scf.IfOp:
         regions=regions,
         location=op.location,
     )
+
+
+def is_known(key: Hashable, tasks: TasksOp) -> bool:
+    """Whether a symbol of a selector is a grid index, or has its value by then."""
+    value = value_of(key)
+    return value is None or value in tasks.grid_args or defined_before(value, tasks)

@@ -26,7 +26,7 @@ from pyptoc.dialects.pypto.shape import AssembleOp, TransposeOp, ViewOp
 from pyptoc.dialects.tile_channel import HALVES
 from pyptoc.dialects.tile_types import BufType, bytes_of
 from pyptoc.passes.cube_tiles import CubeTile
-from pyptoc.passes.lower_mixed import IN_PLACE, keeps_place
+from pyptoc.passes.lower_mixed import keeps_place, works_in_place
 from pyptoc.passes.structured import is_reduction, is_scan, tensor_operands, unit_of
 from pyptoc.passes.typed import element_type
 from pyptoc.passes.whole_nests import NestBody, Size
@@ -180,7 +180,7 @@ class WorkingSet:
 
     def _place(self, op: Operation, result: OpResult) -> Kept | None:
         """Where `op` can work in place: on an operand that ends here."""
-        if not isinstance(op, IN_PLACE):
+        if not works_in_place(op):
             return None
         wanted = element_type(result)
         for operand in tensor_operands(op):

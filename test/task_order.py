@@ -146,9 +146,9 @@ class TaskOrder:
             if isinstance(step, Launch):
                 return everything & self.conflicts[step.first + task]
             return everything & self._writers(step)
-        assert isinstance(step, Launch)
         (producer,) = events
-        return box_of_grid(producer, selector, step.symbols(index))
+        symbols = step.symbols(index) if isinstance(step, Launch) else {}
+        return box_of_grid(producer, selector, symbols)
 
     def _writers(self, read: HostRead) -> int:
         """The tasks before a read of the orchestration that write its element."""

@@ -319,10 +319,7 @@ def test_verify_repeats_the_inference():
     )
     with pytest.raises(CompileError, match="PTO140"):
         op.verify_()
-    op = MatmulOp.create(
-        operands=[value("4x8xbf16"), value("9x4xbf16")],
-        result_types=[TensorType(f32, [4, 4])],
-        properties={"a_trans": UnitAttr()},
-    )
+    op = MatmulOp.make(value("4x8xbf16"), value("8x4xbf16"))
+    op.properties["a_trans"] = UnitAttr()
     with pytest.raises(CompileError, match="PTO120"):
         op.verify_()
