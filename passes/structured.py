@@ -114,9 +114,7 @@ def defined_before(value: SSAValue, op: Operation) -> bool:
     """Whether `value` has its value where `op` stands."""
     owner = value.owner
     block = owner if isinstance(owner, Block) else owner.parent
-    at: Operation | None = op
-    while at is not None and at.parent is not block:
-        at = at.parent_op()
+    at = None if block is None else block.find_ancestor_op_in_block(op)
     if at is None:
         return False
     return isinstance(owner, Block) or owner.is_before_in_block(at)

@@ -25,12 +25,12 @@ workspace is, every trip keeps its own (`carried`).
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects import func, scf
 from xdsl.dialects.builtin import i8
-from xdsl.ir import Block, BlockArgument, Operation
+from xdsl.ir import Block, Operation
 
 from pyptoc.dialects.context import PyptocContext
 from pyptoc.dialects.expr import (
@@ -52,7 +52,7 @@ from pyptoc.passes.launch_order import LaunchOrder
 from pyptoc.passes.overlap import note_sizes
 from pyptoc.passes.shapes import Shapes, value_of
 from pyptoc.passes.size_text import size_text
-from pyptoc.passes.structured import symbol_in
+from pyptoc.passes.structured import defined_before, symbol_in
 from pyptoc.passes.task_builder import Roots
 from pyptoc.passes.task_form import replace_op
 
@@ -291,8 +291,8 @@ class Workspaces:
             self.order.are_inside(one.nodes | other.nodes, block)
             and self.order.comes_after(other.nodes, one.nodes, block)
             and all(
-                is_known_before(key, block, first)
-                for key in (*other.size.symbols(), *one.size.symbols())
+                value is None or defined_before(value, first)
+                for value in map(value_of, (*other.size.symbols(), *one.size.symbols()))
             )
         )
 
@@ -395,19 +395,6 @@ def tasks_of(tasks: TasksOp) -> int:
 def is_handed_on(op: Operation) -> bool:
     """Whether `op` may let its operand live on in another value."""
     return isinstance(op, scf.YieldOp | scf.ForOp | scf.IfOp)
-
-
-def is_known_before(key: Hashable, block: Block, op: Operation) -> bool:
-    """Whether a symbol has its value where `op` stands in `block`."""
-    value = value_of(key)
-    if value is None or isinstance(value, BlockArgument):
-        return True
-    owner = value.owner
-    assert isinstance(owner, Operation)
-    home = block.find_ancestor_op_in_block(owner)
-    if home is None:
-        return True
-    return block.get_operation_index(home) < block.get_operation_index(op)
 
 
 def ancestor_block(op: Operation, parent: Operation) -> Block:
