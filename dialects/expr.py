@@ -16,7 +16,7 @@ Symbols carry any hashable key.  floordiv and mod round toward minus infinity; a
 division by a zero that is known keeps its place and fails when it is evaluated.
 """
 
-from pyptoc.dialects.expr_core import Expr, maximum, minimum
+from pyptoc.dialects.expr_core import ONE, ZERO, Expr, maximum, minimum
 from pyptoc.dialects.expr_facts import (
     Facts,
     prove_eq,
@@ -46,6 +46,8 @@ from pyptoc.dialects.interval import Interval
 
 __all__ = [
     "COMPARES",
+    "ONE",
+    "ZERO",
     "Compare",
     "Expr",
     "ExprSyntaxError",

@@ -262,6 +262,10 @@ class Expr:
 _SMALL: Final[dict[int, Expr]] = {value: Expr({}, value) for value in range(-64, 1025)}
 
 
+ZERO: Final = Expr.const(0)
+ONE: Final = Expr.const(1)
+
+
 def call_atom(op: str, *args: Expr) -> Expr:
     return Expr({Call(op, args): 1}, 0)
 

@@ -1,6 +1,7 @@
-"""A part of an allocation that is used as a memref: how workspaces share memory.
+"""
+A part of an allocation that is used as a memref: how workspaces share memory.
 
-%w = npu.place %arena at 4096[%m, 64] : memref<?xi8, "gm"> -> memref<?x64xf32, "gm">
+    %w = npu.place %arena at 4096[%m, 64] : memref<?xi8, "gm"> -> memref<?x64xf32, "gm">
 """
 
 from __future__ import annotations

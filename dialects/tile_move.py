@@ -12,23 +12,16 @@ sections has them: it is written as if one core had all memories, in program ord
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Self
+from typing import ClassVar, Self
 
 from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, opt_prop_def
-from xdsl.parser import Parser
-from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 from pyptoc.dialects.assembly import (
     UNIT,
     Mixed,
-    parse_mixed,
-    parse_options,
-    parse_types,
-    parse_value,
-    print_mixed,
 )
 from pyptoc.dialects.npu_attrs import UNITS, Unit
 from pyptoc.dialects.tile_transfer import TransferOp
@@ -41,7 +34,6 @@ from pyptoc.dialects.tile_types import (
     check_space,
 )
 
-_MIXED = UNITS[Unit.MIXED]
 _LEVEL_0 = (Space.L0A, Space.L0B, Space.SCALE_A, Space.SCALE_B, Space.BIAS, Space.FB)
 CROSSINGS = {
     (Space.L0C, Space.UB): Pipe.FIX,
@@ -67,6 +59,7 @@ class MoveOp(TransferOp):
     """
 
     name = "tile.move"
+    OPTIONS: ClassVar[tuple[str, ...]] = ("trans", "pairs")
 
     trans = opt_prop_def(UnitAttr)
     pairs = opt_prop_def(UnitAttr)
@@ -109,29 +102,6 @@ class MoveOp(TransferOp):
     @property
     def regroups_pairs(self) -> bool:
         return self.pairs is not None
-
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        source = parse_value(parser)
-        offsets = parse_mixed(parser)
-        extents = parse_mixed(parser)
-        parser.parse_keyword("into")
-        dest = parse_value(parser)
-        properties, attributes = parse_options(parser, ("trans", "pairs"))
-        op = cls._make(source, offsets, extents, dest, properties)
-        op.attributes = attributes
-        parse_types(parser, [source, dest])
-        return op
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_ssa_value(self.source)
-        print_mixed(printer, self.mixed_offsets)
-        printer.print_string(" ")
-        print_mixed(printer, self.extents)
-        printer.print_string(" into ")
-        printer.print_ssa_value(self.dest)
-        self._print_options(printer, "trans", "pairs")
 
     def verify_(self) -> None:
         for value in (self.source, self.dest):

@@ -3,6 +3,7 @@
     tile.load %gm[%r, %k] [%m, 256] into %buf {dims = [0, 1]}     gm -> ub, l1   mte2
     tile.store %buf [%m, %n] into %gm[%r, %c]                     ub -> gm       mte3
                                                                   l0c -> gm      fix
+
 Offsets are one for each dimension of the memref, extents are [rows, columns] of the
 box. Moves between buffers are in `tile_move.py`.
 """
@@ -11,7 +12,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Self
+from typing import ClassVar, Self
 
 from xdsl.dialects.builtin import StringAttr, UnitAttr, f32
 from xdsl.ir import Attribute, SSAValue
@@ -67,6 +68,9 @@ class TransferOp(Instruction, ABC):
     dest = operand_def()
     static_offsets = prop_def(INT_ARRAY)
     static_extents = prop_def(INT_ARRAY)
+
+    OPTIONS: ClassVar[tuple[str, ...]]
+    """The properties that are written in braces."""
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
 
@@ -124,8 +128,31 @@ class TransferOp(Instruction, ABC):
         if len(extents) != 2:
             raise VerifyException(f"takes 2 extents, got {len(extents)}")
 
-    def _print_options(self, printer: Printer, *names: str) -> None:
-        options = {n: self.properties[n] for n in names if n in self.properties}
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        source = parse_value(parser)
+        offsets = parse_mixed(parser)
+        extents = parse_mixed(parser)
+        parser.parse_keyword("into")
+        dest = parse_value(parser)
+        properties, attributes = parse_options(parser, cls.OPTIONS)
+        op = cls._make(source, offsets, extents, dest, properties)
+        op.attributes = attributes
+        parse_types(parser, [source, dest])
+        return op
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_ssa_value(self.source)
+        print_mixed(printer, self.mixed_offsets)
+        printer.print_string(" ")
+        print_mixed(printer, self.extents)
+        printer.print_string(" into ")
+        printer.print_ssa_value(self.dest)
+        self._print_options(printer)
+
+    def _print_options(self, printer: Printer) -> None:
+        options = {n: self.properties[n] for n in self.OPTIONS if n in self.properties}
         print_options(printer, {**options, **self.attributes})
         print_types(printer, [*self.reads(), self.dest])
 
@@ -201,6 +228,7 @@ class LoadOp(_MemoryTransferOp):
     """
 
     name = "tile.load"
+    OPTIONS: ClassVar[tuple[str, ...]] = ("dims",)
 
     @classmethod
     def make(
@@ -228,29 +256,6 @@ class LoadOp(_MemoryTransferOp):
     def buffer(self) -> SSAValue:
         return self.dest
 
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        source = parse_value(parser)
-        offsets = parse_mixed(parser)
-        extents = parse_mixed(parser)
-        parser.parse_keyword("into")
-        dest = parse_value(parser)
-        properties, attributes = parse_options(parser, ("dims",))
-        op = cls._make(source, offsets, extents, dest, properties)
-        op.attributes = attributes
-        parse_types(parser, [source, dest])
-        return op
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_ssa_value(self.source)
-        print_mixed(printer, self.mixed_offsets)
-        printer.print_string(" ")
-        print_mixed(printer, self.extents)
-        printer.print_string(" into ")
-        printer.print_ssa_value(self.dest)
-        self._print_options(printer, "dims")
-
     def verify_(self) -> None:
         self._verify_memory()
         check_space("the destination", self.dest, Space.UB, Space.L1)
@@ -275,6 +280,7 @@ class StoreOp(_MemoryTransferOp):
     """
 
     name = "tile.store"
+    OPTIONS: ClassVar[tuple[str, ...]] = ("dims", "combine", "relu")
 
     scale = opt_operand_def(BufType)
     combine = opt_prop_def(StringAttr)
@@ -327,7 +333,7 @@ class StoreOp(_MemoryTransferOp):
         parser.parse_keyword("into")
         dest = parse_value(parser)
         offsets = parse_mixed(parser)
-        properties, attributes = parse_options(parser, ("dims", "combine", "relu"))
+        properties, attributes = parse_options(parser, cls.OPTIONS)
         op = cls._make(source, offsets, extents, dest, properties, scales)
         op.attributes = attributes
         parse_types(parser, [*op.reads(), dest])
@@ -344,7 +350,7 @@ class StoreOp(_MemoryTransferOp):
         printer.print_string(" into ")
         printer.print_ssa_value(self.dest)
         print_mixed(printer, self.mixed_offsets)
-        self._print_options(printer, "dims", "combine", "relu")
+        self._print_options(printer)
 
     def verify_(self) -> None:
         self._verify_memory()

@@ -8,7 +8,7 @@ buffer takes: whoever chooses tiles and whoever places them must agree.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from xdsl.dialects.builtin import FixedBitwidthType, IntAttr
 from xdsl.dialects.utils import EnumAttribute
@@ -147,9 +147,11 @@ def element_bits(element_type: Attribute) -> int:
 
 Sizes = Any
 """A number, or a numpy array of numbers."""
+_S = TypeVar("_S", bound=Any)
 
 
-def _up(value: Sizes, multiple: int) -> Sizes:
+def round_up(value: _S, multiple: int) -> _S:
+    """`value`, or each of its numbers, rounded up to a multiple of `multiple`."""
     return -(-value // multiple) * multiple
 
 
@@ -170,13 +172,13 @@ def box_bytes(rows: Sizes, columns: Sizes, bits: int, space: Space | str) -> Siz
     """
     match space:
         case Space.L1 | Space.L0A:
-            return _up(rows, 16) * _row_bytes(columns, bits)
+            return round_up(rows, 16) * _row_bytes(columns, bits)
         case Space.L0B:
-            return _row_bytes(rows, bits) * _up(columns, 16)
+            return _row_bytes(rows, bits) * round_up(columns, 16)
         case Space.L0C:
-            return _up(rows, 16) * _up(columns, 16) * bits // 8
+            return round_up(rows, 16) * round_up(columns, 16) * bits // 8
         case Space.SCALE_A | Space.SCALE_B:
-            return _up(rows, 16) * _up(columns, 2) * bits // 8
+            return round_up(rows, 16) * round_up(columns, 2) * bits // 8
         case _:
             return rows * _row_bytes(columns, bits)
 
@@ -187,7 +189,7 @@ def row_bytes(buffer: BufType) -> int:
 
 
 def _row_bytes(elements: Sizes, bits: int) -> Sizes:
-    return _up(-(-elements * bits // 8), 32)
+    return round_up(-(-elements * bits // 8), 32)
 
 
 class Instruction(IRDLOperation, ABC):

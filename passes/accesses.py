@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from xdsl.dialects import scf
 from xdsl.ir import Operation, SSAValue
 
-from pyptoc.dialects.expr import Expr, minimum
+from pyptoc.dialects.expr import Expr, minimum, slope_of
 from pyptoc.dialects.expr_core import Call
 from pyptoc.dialects.npu import GatherOp, LoadOp, ScatterOp, StoreOp, TasksOp
 from pyptoc.dialects.npu_attrs import AccessMode
@@ -171,9 +171,9 @@ def widen(given: Range, loop: scf.ForOp, shapes: Shapes) -> Range | None:
 
 
 def _slope(expr: Expr, counter: SSAValue) -> int | None:
-    """How much `expr` grows with the counter, if it grows evenly."""
-    step = expr.subs({counter: Expr.sym(counter) + 1}) - expr
-    return step.value if step.is_const else None
+    """How much `expr` grows with the counter, if that is a number."""
+    slope = slope_of(expr, counter)
+    return slope.value if slope is not None and slope.is_const else None
 
 
 def _last_end(

@@ -33,18 +33,18 @@ from xdsl.dialects import scf
 from xdsl.ir import Block, BlockArgument, OpResult, SSAValue
 
 from pyptoc.dialects.diagnostics import Note, error
-from pyptoc.dialects.expr import Expr
+from pyptoc.dialects.expr import ONE, Expr
 from pyptoc.dialects.pypto.claims import ClaimOp, ClaimsOp
 from pyptoc.dialects.pypto.shape import AssembleOp
 from pyptoc.passes.builder import Builder
-from pyptoc.passes.obligation import sizes_of, written
+from pyptoc.passes.obligation import sizes_of
 from pyptoc.passes.ranges import Ranges
 from pyptoc.passes.shapes import DimKey, Dims
 from pyptoc.passes.steps import FROM
 from pyptoc.passes.structured import defined_in
+from pyptoc.passes.typed import as_expr
 
 CODE = "PTO406"
-ONE = Expr.const(1)
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Apart:
             return
         sizes = sizes_of(op.source)
         lead = len(op.mixed_offsets) - len(sizes)
-        offsets = tuple(ranges.root(written(offset)) for offset in op.mixed_offsets)
+        offsets = tuple(ranges.root(as_expr(offset)) for offset in op.mixed_offsets)
         extents = (*[ONE] * lead, *map(ranges.root, sizes))
         stored = Stored(op, offsets, extents, ranges)
         for argument in destinations:

@@ -18,14 +18,11 @@ from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
 
-from pyptoc.dialects.expr import Expr, Facts, prove_eq
+from pyptoc.dialects.expr import ONE, ZERO, Expr, Facts, prove_eq
 from pyptoc.dialects.memory import memory_type
 from pyptoc.dialects.npu import PlaceOp, ReinterpretOp, ReshapeOp
 from pyptoc.dialects.npu_place import stored_bytes
 from pyptoc.passes.shapes import Dims, Shapes
-
-ONE = Expr.const(1)
-ZERO = Expr.const(0)
 
 
 @dataclass(frozen=True)

@@ -42,6 +42,7 @@ kernels in `test/passes/test_tile_search.py`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -67,7 +68,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Product:
+class CubeWork:
     """A matmul as its cost depends on it; dynamic sizes have a value that stands in."""
 
     contraction: Contraction
@@ -203,7 +204,7 @@ class _Grid:
     waves: Array
 
     @classmethod
-    def of(cls, t: Tiles, p: Product, machine: Machine) -> _Grid:
+    def of(cls, t: Tiles, p: CubeWork, machine: Machine) -> _Grid:
         import numpy as np
 
         c, step = p.contraction, np.maximum(t.ka1, t.kb1)
@@ -224,7 +225,7 @@ class _Grid:
         return cls(rows, columns, parts, depth, down, across, *keeps, tasks, waves)
 
 
-def estimate(t: Tiles, p: Product, machine: Machine) -> Costs:
+def estimate(t: Tiles, p: CubeWork, machine: Machine) -> Costs:
     """The modelled cost of every candidate, and whether the buffers hold it."""
     import numpy as np
 
@@ -232,33 +233,15 @@ def estimate(t: Tiles, p: Product, machine: Machine) -> Costs:
     grid = _Grid.of(t, p, machine)
     fits, l1_slots, l0_slots = slots(t, c, machine)
     m, n = np.minimum(t.m0, p.m), np.minimum(t.n0, p.n)
-    lhs, rhs = element_bits(c.lhs) / 8, element_bits(c.rhs) / 8
     out = element_bits(p.result) / 8
 
-    # Loads for one L0 tile, on average, and the trips in which slots take turns.
-    often_a = np.where(grid.keeps_a, 1 / grid.across, 1.0)
-    often_b = np.where(grid.keeps_b, 1 / grid.down, 1.0)
+    # The trips in which slots take turns.
     loads_a, loads_b = _ceil(grid.depth, t.ka1), _ceil(grid.depth, t.kb1)
     steps = np.maximum(loads_a * ~grid.keeps_a, loads_b * ~grid.keeps_b)
-    loads, moves = often_a * loads_a + often_b * loads_b, _ceil(grid.depth, t.k0)
-    scaling = 2 / MX_BLOCK if c.scaled else 0.0
-    loaded = grid.depth * m * (lhs + scaling) * often_a
-    loaded = loaded + grid.depth * n * (rhs + scaling) * often_b
-    if c.scaled:
-        loads = 2 * loads
-    for _ in range(c.output_scales + c.bias):
-        loads, loaded = loads + 1, loaded + 4 * n
+    moves = _ceil(grid.depth, t.k0)
     tiles = grid.down * grid.across
-    l2_bytes = loaded * tiles * grid.tasks
-    missed = _from_hbm(t, p, grid, machine, (lhs + scaling, rhs + scaling, out))
-    miss = np.minimum(missed / np.maximum(l2_bytes, 1), 1.0)
-    rate = (1 - miss) / memory.l2_read_bytes_per_cycle_per_core
-    rate = rate + miss / memory.hbm_bytes_per_cycle_per_core
-    rows = often_a * (grid.depth if c.a_trans else m * loads_a)
-    rows = rows + often_b * (n * loads_b if c.b_trans else grid.depth)
-    moved = loaded + rows * memory.row_overhead_bytes
-    mte2 = loads * machine.route("gm", "l1").startup_cycles + moved * rate
-    mte1, product = _compute(t, c, machine, (m, n, grid.depth, moves))
+    mte2, l2_bytes, missed = _load(t, p, grid, machine, (m, n, loads_a, loads_b))
+    mte1, product = _compute(c, machine, (m, n, grid.depth, moves))
     store = machine.route("l0c", "gm")
     fix = store.startup_cycles + m * n * out / store.bytes_per_cycle
 
@@ -277,11 +260,7 @@ def estimate(t: Tiles, p: Product, machine: Machine) -> Costs:
     sums = _sum_seconds(grid.parts, p, machine)
     seconds = np.maximum(np.maximum(core, hbm), l2) + machine.launch_seconds + sums
     busy = [trips * pipe for pipe in (mte2, mte1, product, fix)]
-    bound, longest = np.zeros(1, int), busy[0] / machine.clock_hz
-    others = [*(b / machine.clock_hz for b in busy[1:]), hbm, l2]
-    for number, pipe in enumerate([*others, machine.launch_seconds]):
-        bound = np.where(pipe > longest, number + 1, bound)
-        longest = np.maximum(pipe, longest)
+    times = [*(pipe / machine.clock_hz for pipe in busy), hbm, l2]
     return Costs(
         seconds=seconds,
         fits=fits,
@@ -294,8 +273,19 @@ def estimate(t: Tiles, p: Product, machine: Machine) -> Costs:
         parts=grid.parts,
         l1_slots=l1_slots,
         l0_slots=l0_slots,
-        bound=bound,
+        bound=_longest([*times, machine.launch_seconds]),
     )
+
+
+def _longest(times: Sequence[Array | float]) -> Array:
+    """Which of `times` is the longest, the first of those that are."""
+    import numpy as np
+
+    found, longest = np.zeros(1, int), times[0]
+    for number, time in enumerate(times[1:], 1):
+        found = np.where(time > longest, number, found)
+        longest = np.maximum(time, longest)
+    return found
 
 
 def slots(t: Tiles, c: Contraction, machine: Machine) -> tuple[Array, Array, Array]:
@@ -313,8 +303,43 @@ def slots(t: Tiles, c: Contraction, machine: Machine) -> tuple[Array, Array, Arr
     return fits, 1 + twice["l1"], 1 + twice["l0"]
 
 
+def _load(
+    t: Tiles, p: CubeWork, grid: _Grid, machine: Machine, sizes: tuple[Array, ...]
+) -> tuple[Array, Array, Array]:
+    """
+    Cycles of the loads for one L0 tile, on average; the bytes that all tasks load, and
+    those of them that come from HBM.
+    """
+    import numpy as np
+
+    c, memory = p.contraction, machine.memory
+    m, n, loads_a, loads_b = sizes
+    scaling = 2 / MX_BLOCK if c.scaled else 0.0
+    lhs, rhs = element_bits(c.lhs) / 8 + scaling, element_bits(c.rhs) / 8 + scaling
+    often_a = np.where(grid.keeps_a, 1 / grid.across, 1.0)
+    often_b = np.where(grid.keeps_b, 1 / grid.down, 1.0)
+    loads = often_a * loads_a + often_b * loads_b
+    loaded = grid.depth * m * lhs * often_a
+    loaded = loaded + grid.depth * n * rhs * often_b
+    if c.scaled:
+        loads = 2 * loads
+    for _ in range(c.output_scales + c.bias):
+        loads, loaded = loads + 1, loaded + 4 * n
+    everything = loaded * (grid.down * grid.across) * grid.tasks
+    out = element_bits(p.result) / 8
+    missed = _from_hbm(t, p, grid, machine, (lhs, rhs, out))
+    miss = np.minimum(missed / np.maximum(everything, 1), 1.0)
+    rate = (1 - miss) / memory.l2_read_bytes_per_cycle_per_core
+    rate = rate + miss / memory.hbm_bytes_per_cycle_per_core
+    rows = often_a * (grid.depth if c.a_trans else m * loads_a)
+    rows = rows + often_b * (n * loads_b if c.b_trans else grid.depth)
+    moved = loaded + rows * memory.row_overhead_bytes
+    cycles = loads * machine.route("gm", "l1").startup_cycles + moved * rate
+    return cycles, everything, missed
+
+
 def _compute(
-    t: Tiles, c: Contraction, machine: Machine, sizes: tuple[Array, ...]
+    c: Contraction, machine: Machine, sizes: tuple[Array, ...]
 ) -> tuple[Array, Array]:
     """Cycles of the moves to L0 and of the matrix unit, for one L0 tile."""
     m, n, depth, moves = sizes
@@ -337,7 +362,7 @@ def _compute(
 
 def _from_hbm(
     t: Tiles,
-    p: Product,
+    p: CubeWork,
     grid: _Grid,
     machine: Machine,
     element: tuple[float, float, float],
@@ -391,7 +416,7 @@ def _from_hbm(
     return from_a + batch_b * from_b
 
 
-def _sum_seconds(parts: Array, p: Product, machine: Machine) -> Array:
+def _sum_seconds(parts: Array, p: CubeWork, machine: Machine) -> Array:
     """Seconds for adding the parts of a split K, beyond reading one result."""
     import numpy as np
 

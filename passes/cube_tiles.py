@@ -17,7 +17,7 @@ from xdsl.ir import Attribute, Operation
 
 from pyptoc.dialects.diagnostics import error
 from pyptoc.dialects.pypto.attrs import CubeTileAttr
-from pyptoc.dialects.tile_types import box_bytes, element_bits
+from pyptoc.dialects.tile_types import box_bytes, element_bits, round_up
 from pyptoc.dialects.walk import Walk
 from pyptoc.runtime.machine import Machine
 
@@ -133,7 +133,6 @@ class Need:
     bytes: int
     formula: str
     numbers: str
-    helps: str
 
 
 def bytes_by_space(tile: Any, c: Contraction) -> dict[str, Any]:
@@ -178,14 +177,14 @@ def needs(tile: CubeTile, c: Contraction) -> list[Need]:
     if tile.ka1 == tile.kb1:
         each = f"({m0} + {n0}) * {tile.ka1}"
     rules = {
-        "l0a": ("mL0 * kL0", f"{m0} * {k0} = {found['l0a']} B", "m or k"),
-        "l0b": ("kL0 * nL0", f"{k0} * {n0} = {found['l0b']} B", "k or n"),
-        "l0c": ("mL0 * nL0 * 4 B", f"{m0} * {n0} * 4 = {found['l0c']} B", "m or n"),
-        "scale_a": ("mL0 * kL0 / 32", f"{found.get('scale_a')} B", "m or k"),
-        "scale_b": ("nL0 * kL0 / 32", f"{found.get('scale_b')} B", "n or k"),
-        "fb": ("nL0 * 4 B", f"{n0} * 4 = {found.get('fb')} B", "n"),
-        "bias": ("nL0 * 4 B", f"{n0} * 4 = {found.get('bias')} B", "n"),
-        "l1": ("mL0 * kAL1 + kBL1 * nL0", f"{each}, {found['l1']} B", "k"),
+        "l0a": ("mL0 * kL0", f"{m0} * {k0} = {found['l0a']} B"),
+        "l0b": ("kL0 * nL0", f"{k0} * {n0} = {found['l0b']} B"),
+        "l0c": ("mL0 * nL0 * 4 B", f"{m0} * {n0} * 4 = {found['l0c']} B"),
+        "scale_a": ("mL0 * kL0 / 32", f"{found.get('scale_a')} B"),
+        "scale_b": ("nL0 * kL0 / 32", f"{found.get('scale_b')} B"),
+        "fb": ("nL0 * 4 B", f"{n0} * 4 = {found.get('fb')} B"),
+        "bias": ("nL0 * 4 B", f"{n0} * 4 = {found.get('bias')} B"),
+        "l1": ("mL0 * kAL1 + kBL1 * nL0", f"{each}, {found['l1']} B"),
     }
     return [Need(space, found[space], *rules[space]) for space in found]
 
@@ -262,8 +261,3 @@ def choose(c: Contraction, machine: Machine) -> CubeTile:
         if too_large(longer) is None:
             return longer
     return tile
-
-
-def round_up(value: int, multiple: int) -> int:
-    """`value` rounded up to a multiple of `multiple`."""
-    return -(-value // multiple) * multiple

@@ -19,11 +19,11 @@ from xdsl.ir import Operation, OpResult, SSAValue
 
 from pyptoc.dialects.context import PyptocContext
 from pyptoc.dialects.pypto.shape import AssembleOp
-from pyptoc.passes.cut_rows import Cut, backward
-from pyptoc.passes.fusion_cost import Costs, bits_of
+from pyptoc.passes.cut_rows import Cut, backward, copy_behind
+from pyptoc.passes.fusion_cost import FusionCosts, bits_of
 from pyptoc.passes.groups import CUT, Domain, Group, domain_of
 from pyptoc.passes.shapes import Shapes
-from pyptoc.passes.structured import is_one, is_scan, tensor_operands
+from pyptoc.passes.structured import is_row_value, is_scan, tensor_operands
 
 LEAST_COLUMNS = 512
 """Rows are not cut into shorter pieces."""
@@ -45,7 +45,7 @@ class RowCuts:
 
     def __post_init__(self) -> None:
         self.cores = self.context.machine.vector_cores
-        self.costs = Costs(self.context.machine)
+        self.costs = FusionCosts(self.context.machine)
         domain = domain_of(self.group.ops, self.shapes)
         assert domain is not None
         self.domain = domain
@@ -66,13 +66,13 @@ class RowCuts:
         now = self._rowwise(self.group.ops)
         then = self._stepwise(cut)
         if then >= now and not self.force:
-            self._refuse(self._compared(now, then))
+            self._refuse(self.costs.compared(now, then))
             return None
         cut.apply(cut.kept(self.costs, set()), self.width)
         text = (
             f"{self.rows} rows do not fill {self.cores} vector cores: they are folded "
             f"in column tiles of {self.width}, then together: "
-            f"{self._compared(now, then)}"
+            f"{self.costs.compared(now, then)}"
         )
         self.context.remark(self.group.ops[0], text)
         return cut.first, cut.rest
@@ -80,10 +80,6 @@ class RowCuts:
     def _refuse(self, reason: str) -> None:
         text = f"rows are not cut into columns: {reason}"
         self.context.remark(self.group.ops[0], text)
-
-    def _compared(self, now: float, then: float) -> str:
-        show = self.costs.microseconds
-        return f"modelled {show(then)} instead of {show(now)}"
 
     # -- times
 
@@ -139,8 +135,7 @@ class RowCuts:
         )
 
     def _is_wide(self, value: SSAValue) -> bool:
-        dims = self.shapes.dims(value)
-        return bool(dims) and not is_one(dims, -1)
+        return not is_row_value(self.shapes.dims(value))
 
     def _leaving(self, ops: Sequence[Operation]) -> list[SSAValue]:
         """What `ops` store: assembled, or used outside."""
@@ -166,7 +161,7 @@ class RowCuts:
         now = self._rowwise(ops)
         then = self._tiled(ops) + bool(stored) * self.costs.launch
         if then >= now and not self.force:
-            self._refuse(self._compared(now, then))
+            self._refuse(self.costs.compared(now, then))
             return None
         parts = self._apart(stored) if stored else None
         for op in ops if parts is None else parts[1]:
@@ -189,13 +184,7 @@ class RowCuts:
         copies: dict[SSAValue, SSAValue] = {}
         made: list[Operation] = []
         for op in [op for op in rows if op in needed]:
-            copy = op.clone(value_mapper=copies)
-            copy.location = op.location
-            block = op.parent
-            assert block is not None
-            block.insert_op_after(copy, op)
-            copies.update(zip(op.results, copy.results, strict=True))
-            made.append(copy)
+            made.append(copy_behind(op, op, copies))
         for op in wide:
             op.operands = [copies.get(value, value) for value in op.operands]
         return rows, [*made, *wide]

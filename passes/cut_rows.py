@@ -31,7 +31,7 @@ from pyptoc.dialects.pypto.elementwise import CastOp
 from pyptoc.dialects.pypto.reduce import ReductionOp
 from pyptoc.dialects.pypto.shape import AssembleOp, EmptyOp
 from pyptoc.passes.builder import Builder
-from pyptoc.passes.fusion_cost import Costs, bits_of
+from pyptoc.passes.fusion_cost import FusionCosts, bits_of
 from pyptoc.passes.groups import CUT, FOLD, NARROW, PARTIAL, folds_columns
 from pyptoc.passes.shapes import Shapes
 from pyptoc.passes.structured import is_one, is_scan, tensor_operands
@@ -105,7 +105,9 @@ class Cut:
         read = [value for op in self.rest for value in tensor_operands(op)]
         return [v for v in dict.fromkeys(read) if v.owner in first]
 
-    def kept(self, costs: Costs, on_chip: set[SSAValue]) -> dict[SSAValue, SSAValue]:
+    def kept(
+        self, costs: FusionCosts, on_chip: set[SSAValue]
+    ) -> dict[SSAValue, SSAValue]:
         """
         What to store of the first ops for each value that the rest reads.
 
@@ -129,7 +131,7 @@ class Cut:
         return stored
 
     def _cheapest(
-        self, value: SSAValue, costs: Costs, members: set[Operation]
+        self, value: SSAValue, costs: FusionCosts, members: set[Operation]
     ) -> tuple[float, SSAValue]:
         """The cycles an element costs that is stored, and which value to store."""
         best: tuple[float, SSAValue] | None = None
@@ -149,7 +151,7 @@ class Cut:
     def _again(
         self,
         value: SSAValue,
-        costs: Costs,
+        costs: FusionCosts,
         members: set[Operation],
         on_chip: set[SSAValue],
     ) -> float | None:
@@ -190,14 +192,8 @@ class Cut:
         copies: dict[SSAValue, SSAValue] = {}
         at = value.owner
         for op in [op for op in self.first if op in ops]:
-            copy = op.clone(value_mapper=copies)
-            copy.location = op.location
-            block = at.parent
-            assert block is not None
-            block.insert_op_after(copy, at)
-            copies.update(zip(op.results, copy.results, strict=True))
-            self.rest.append(copy)
-            at = copy
+            at = copy_behind(op, at, copies)
+            self.rest.append(at)
         for use in list(value.uses):
             if use.operation in self.rest and use.operation not in copies:
                 use.operation.operands[use.index] = copies[value]
@@ -221,6 +217,19 @@ class Cut:
             use.operation.operands[use.index] = whole
         self.first.append(store)
         self.rest.append(fold)
+
+
+def copy_behind(
+    op: Operation, at: Operation, copies: dict[SSAValue, SSAValue]
+) -> Operation:
+    """A copy of `op` behind `at`, on `copies` of its operands; they get its results."""
+    copy = op.clone(value_mapper=copies)
+    copy.location = op.location
+    block = at.parent
+    assert block is not None
+    block.insert_op_after(copy, at)
+    copies.update(zip(op.results, copy.results, strict=True))
+    return copy
 
 
 def backward(ends: Iterable[Operation], members: set[Operation]) -> list[Operation]:

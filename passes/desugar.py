@@ -49,6 +49,7 @@ from pyptoc.passes.base import PyptocPass
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.inline import is_private
 from pyptoc.passes.probes import probes_to_results
+from pyptoc.passes.typed import as_expr
 
 Carried = dict[SSAValue, SSAValue]
 """A forall's destination (its block argument) to the value that holds it now."""
@@ -265,11 +266,7 @@ class _Desugarer:
 
 def _bounds_of(op: LoopOp) -> list[tuple[Expr, Expr, Expr]]:
     """Lower bound, upper bound and step of each index, as expressions over values."""
-    return [(_expr(a.lower), _expr(a.upper), _expr(a.step)) for a in op.axes]
-
-
-def _expr(item: int | SSAValue) -> Expr:
-    return Expr.const(item) if isinstance(item, int) else Expr.sym(item)
+    return [(as_expr(a.lower), as_expr(a.upper), as_expr(a.step)) for a in op.axes]
 
 
 def _move_attributes(old: Operation, new: Operation) -> None:
@@ -288,8 +285,8 @@ def _move_body(op: LoopOp, indices: Sequence[SSAValue], build: Builder) -> None:
         index.name_hint = axis.index.name_hint
         axis.index.replace_all_uses_with(index)
         if axis.tail is not None:
-            left = _expr(axis.upper) - Expr.sym(index)
-            size = build.index(minimum(_expr(axis.step), left), axis.tail.name_hint)
+            left = as_expr(axis.upper) - Expr.sym(index)
+            size = build.index(minimum(as_expr(axis.step), left), axis.tail.name_hint)
             axis.tail.replace_all_uses_with(size)
     for inner in list(op.body.block.ops):
         inner.detach()

@@ -23,7 +23,7 @@ from pyptoc.passes.cleanup import erase_dead
 from pyptoc.passes.cut_choice import RowCuts, row_count
 from pyptoc.passes.cut_rows import Cut
 from pyptoc.passes.fuse_products import Fusing, products_of
-from pyptoc.passes.fusion_cost import Costs
+from pyptoc.passes.fusion_cost import FusionCosts
 from pyptoc.passes.groups import (
     CUT,
     NARROW,
@@ -89,8 +89,8 @@ class Fusion:
         return self.context.machine
 
     @property
-    def costs(self) -> Costs:
-        return Costs(self.machine)
+    def costs(self) -> FusionCosts:
+        return FusionCosts(self.machine)
 
     def _is_new(self, step: str, group: Group) -> bool:
         """Whether a step meets a group for the first time."""
@@ -111,10 +111,6 @@ class Fusion:
             self._refused.add(product)
             text = f"not fused with the vector ops that read it: {reason}"
             self.context.remark(product, text)
-
-    def _slower(self, apart: float, together: float) -> str:
-        show = self.costs.microseconds
-        return f"modelled {show(together)} instead of {show(apart)}"
 
     # -- rewrites
 
@@ -156,10 +152,13 @@ class Fusion:
 
     def _number(self, *parts: Sequence[Operation]) -> int:
         """Give the parts of a group numbers; that of the first."""
-        number = 1 + max(self.parts.values(), default=0)
+        number = self._next_number()
         for position, ops in enumerate(parts):
             self.parts.update(dict.fromkeys(ops, number + position))
         return number
+
+    def _next_number(self) -> int:
+        return 1 + max(self.parts.values(), default=0)
 
     # -- products
 
@@ -186,14 +185,14 @@ class Fusion:
         together += self.costs.launch
         apart += fusing.repeated()
         if together >= CLEARLY * apart and not self.force:
-            self._refuse(product, self._slower(apart, together))
+            self._refuse(product, self.costs.compared(apart, together))
             return False
         cut.apply(stored, 0)
         self._decided.add(self._number(cut.first, cut.rest))
         self.context.remark(
             group.ops[0],
             "rows are folded in two steps, the first where the product is on chip: "
-            + self._slower(apart, together),
+            + self.costs.compared(apart, together),
         )
         return True
 
@@ -217,7 +216,7 @@ class Fusion:
                 return False
         number = self.parts.get(group.ops[0])
         if number is None:
-            number = 1 + max(self.parts.values(), default=0)
+            number = self._next_number()
         self._decided.add(number)
         self.parts.update(dict.fromkeys(sink.apply(), number))
         self.context.remark(
@@ -266,7 +265,7 @@ class Fusion:
     ) -> str | None:
         """Why products stay launches of their own; None if they join their readers."""
         group = fusing.part
-        decided = any(self.parts.get(op) in self._decided for op in group.ops)
+        decided = self._is_decided(group)
         if any(len(grouping.group_of[op].ops) > 1 for op in fusing.bases.values()):
             return "it is stored where others read it"
         if self._folds(group.ops) and not decided:
@@ -282,7 +281,7 @@ class Fusion:
         apart, together = fusing.modelled()
         if self.force or together < apart:
             return None
-        return self._slower(apart, together)
+        return self.costs.compared(apart, together)
 
 
 def products_in(made: Mapping[SSAValue, Made]) -> dict[SSAValue, Product]:

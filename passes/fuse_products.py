@@ -23,9 +23,10 @@ from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.pypto.attrs import SPLIT_CHOSEN, CubeTileAttr
 from pyptoc.dialects.pypto.matmul import MatmulOp
 from pyptoc.dialects.pypto.shape import AssembleOp
+from pyptoc.dialects.tile_channel import HALVES
 from pyptoc.passes import cube_tiles
 from pyptoc.passes.cube_tiles import CubeTile
-from pyptoc.passes.fusion_cost import Costs, bits_of, known
+from pyptoc.passes.fusion_cost import FusionCosts, bits_of, known
 from pyptoc.passes.groups import (
     NARROW,
     PARTIAL,
@@ -159,7 +160,7 @@ class Fusing:
         domain = domain_of(self.part.ops, self.shapes)
         assert tile is not None
         assert domain is not None
-        costs = Costs(self.machine)
+        costs = FusionCosts(self.machine)
         tasks = blocks(domain.leading)
         tasks *= tiles(domain.rows, tile.m0) * tiles(domain.columns, tile.n0)
         total = 0.0
@@ -169,7 +170,7 @@ class Fusing:
         return max(total, self._vector_time(domain, tasks, tile, inside=True))
 
     def _separate(self) -> float:
-        costs = Costs(self.machine)
+        costs = FusionCosts(self.machine)
         domain = domain_of(self.part.ops, self.shapes)
         assert domain is not None
         total = costs.launch
@@ -203,7 +204,7 @@ class Fusing:
         self, domain: Domain, tasks: int, tile: CubeTile, *, inside: bool
     ) -> float:
         """The vector ops, on tiles of a product that are read from memory or not."""
-        costs = Costs(self.machine)
+        costs = FusionCosts(self.machine)
         members = set(self.part.ops)
         read = {v for op in self.part.ops for v in tensor_operands(op)}
         loads = [
@@ -216,10 +217,10 @@ class Fusing:
                 v for v in loads if window_of(v, self.shapes).base not in self.bases
             ]
         stores = [v for v in self.part.outputs if self._is_wide(v, domain)]
-        # Two vector cores share what a cube core makes.
+        # The vector cores share what a cube core makes.
         return costs.elements(
-            2 * tasks,
-            -(-tile.m0 // 2) * tile.n0,
+            HALVES * tasks,
+            -(-tile.m0 // HALVES) * tile.n0,
             costs.computed(self.part.ops),
             bits_of(loads),
             bits_of(stores),

@@ -19,14 +19,12 @@ from xdsl.ir import Operation, SSAValue
 from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.tile_types import element_bits
 from pyptoc.passes.cube_tiles import Contraction, CubeTile
+from pyptoc.passes.structured import costed_as
 from pyptoc.passes.typed import element_type
 from pyptoc.runtime.machine import Machine
 
 LONG_K = 4096
 """Stands for a K that is known only at run time."""
-
-INSTRUCTIONS = {"cast": "cvt", "sum": "row_sum", "amax": "row_max", "amin": "row_max"}
-"""Op names to those of the vector instructions, where they differ."""
 
 
 def known(size: Expr | None, otherwise: int) -> int:
@@ -40,8 +38,8 @@ def bits_of(values: Iterable[SSAValue]) -> int:
 
 
 @dataclass(frozen=True)
-class Costs:
-    """The machine's costs."""
+class FusionCosts:
+    """What ways of grouping ops cost on a machine, in cycles."""
 
     machine: Machine
 
@@ -53,6 +51,11 @@ class Costs:
     def microseconds(self, cycles: float) -> str:
         """Cycles as a remark shows them."""
         return f"{cycles / self.machine.clock_hz * 1e6:.1f} us"
+
+    def compared(self, now: float, then: float) -> str:
+        """What a step changes, as a remark shows it."""
+        before, after = self.microseconds(now), self.microseconds(then)
+        return f"modelled {after} instead of {before}"
 
     def rate(self, source: str, target: str, cores: int) -> float:
         """Bytes a cycle between two spaces of a core while `cores` are at work."""
@@ -72,8 +75,7 @@ class Costs:
             tensors = [*op.results, *op.operands]
             types = [v for v in tensors if isinstance(v.type, TensorType)]
             widest = max((element_bits(element_type(v)) for v in types), default=0)
-            name = op.name.partition(".")[2]
-            cost = self.machine.vector_cost(INSTRUCTIONS.get(name, name))
+            cost = self.machine.vector_cost(costed_as(op))
             total += cost.per_repeat * widest / 8 / self.machine.vector_bytes
         return total
 

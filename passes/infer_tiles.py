@@ -38,7 +38,7 @@ from pyptoc.dialects.pypto.tiles import check_cube_tile
 from pyptoc.dialects.walk import ROW
 from pyptoc.passes import cube_tiles, index_tiles, tile_candidates
 from pyptoc.passes.base import PyptocPass
-from pyptoc.passes.cube_cost import Product
+from pyptoc.passes.cube_cost import CubeWork
 from pyptoc.passes.cube_tiles import Contraction, CubeTile
 from pyptoc.passes.form_tasks import is_parallel, obstacle, perfect_nest
 from pyptoc.passes.groups import (
@@ -96,10 +96,10 @@ class Searches:
     """Searches of one module: equal matmuls have equal tiles."""
 
     def __init__(self) -> None:
-        self.known: dict[tuple[Product, CubeTile | None], Ranking] = {}
+        self.known: dict[tuple[CubeWork, CubeTile | None], Ranking] = {}
 
     def search(
-        self, product: Product, machine: Machine, given: CubeTile | None
+        self, product: CubeWork, machine: Machine, given: CubeTile | None
     ) -> Ranking:
         """As `tile_search.search`, once for the same arguments."""
         key = (product, given)
@@ -296,7 +296,7 @@ def vec_default(tiles: TilesAttr) -> VecTileAttr | None:
     return None if tiles.vec is None else VecTileAttr(tiles.vec)
 
 
-def product_of(group: Group, shapes: Shapes) -> Product:
+def product_of(group: Group, shapes: Shapes) -> CubeWork:
     """The matmul of a group as its cost depends on it."""
     op = group.ops[0]
     assert isinstance(op, MatmulOp | ScaledMmOp)
@@ -307,7 +307,7 @@ def product_of(group: Group, shapes: Shapes) -> Product:
     # Parts are added before anything is done to the sum, in a tensor of their own.
     extras = (getattr(op, name, None) for name in ("bias", "scale", "relu"))
     alone = len(group.ops) == 1 and all(extra is None for extra in extras)
-    return Product(
+    return CubeWork(
         contraction_of(op, shapes),
         representative(shape.m),
         representative(shape.n),

@@ -17,7 +17,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 
 from pyptoc.dialects import tile
-from pyptoc.dialects.expr import Expr
+from pyptoc.dialects.expr import ZERO, Expr
 from pyptoc.dialects.npu import KernelOp, LoadOp, StoreOp
 from pyptoc.dialects.npu_attrs import MaxAttr
 from pyptoc.dialects.pypto.scalars import DimOp
@@ -25,7 +25,6 @@ from pyptoc.dialects.pypto.shape import TransposeOp
 from pyptoc.dialects.subscripts import Mixed
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.shapes import Shapes
-from pyptoc.passes.task_builder import ZERO
 from pyptoc.passes.typed import shape_of, tensor
 
 SLOTS = 2

@@ -27,7 +27,6 @@ from pyptoc.dialects.npu import (
     TasksOp,
 )
 from pyptoc.passes.buffer_roots import BufferRoots
-from pyptoc.passes.ownership import ancestor_in
 
 
 @dataclass
@@ -97,7 +96,7 @@ class LaunchOrder:
         """For each node the position of its op in `block`; -1 outside."""
         if block not in self._homes:
             places = {op: number for number, op in enumerate(block.ops)}
-            homes = (ancestor_in(node, block) for node in self.nodes)
+            homes = (block.find_ancestor_op_in_block(node) for node in self.nodes)
             self._homes[block] = [-1 if op is None else places[op] for op in homes]
         return self._homes[block]
 

@@ -33,11 +33,12 @@ from pyptoc.dialects.pypto.elementwise import CastOp
 from pyptoc.dialects.pypto.matmul import EpilogueOp, MmaOp
 from pyptoc.dialects.pypto.shape import ExpandOp, FullOp, TransposeOp, ViewOp
 from pyptoc.dialects.subscripts import Mixed
+from pyptoc.dialects.tile_types import round_up
 from pyptoc.passes.builder import Builder
-from pyptoc.passes.cube_tiles import MX_BLOCK, CubeTile, round_up
+from pyptoc.passes.cube_tiles import MX_BLOCK, CubeTile
 from pyptoc.passes.kernel_body import Drain, KernelBody, Tile, bounds_of, buffer_type_of
 from pyptoc.passes.tile_settings import TILE
-from pyptoc.passes.typed import element_type
+from pyptoc.passes.typed import as_expr, element_type
 
 
 @dataclass
@@ -301,11 +302,6 @@ def k_bound(op: MmaOp) -> int:
     """The most elements of K that one L1 step holds."""
     rows, columns = bounds_of(op.lhs.type)
     return rows if op.a_trans is not None else columns
-
-
-def as_expr(size: Mixed) -> Expr:
-    """A mixed entry as an expression over SSA values."""
-    return Expr.const(size) if isinstance(size, int) else Expr.sym(size)
 
 
 def build_size(build: Builder, step: int, total: Expr, offset: Expr) -> Mixed:

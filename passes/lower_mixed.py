@@ -28,6 +28,7 @@ from xdsl.ir import Use as IRUse
 from xdsl.rewriter import InsertPoint
 
 from pyptoc.dialects import tile
+from pyptoc.dialects.expr import ONE
 from pyptoc.dialects.npu import LoadOp, StoreOp
 from pyptoc.dialects.pypto.base import LiteralOp
 from pyptoc.dialects.pypto.composite import MaskCausalOp
@@ -42,7 +43,6 @@ from pyptoc.passes.fuse_epilogue import NARROW
 from pyptoc.passes.kernel_body import Tile, bounds_of, buffer_type_of
 from pyptoc.passes.lower_cube import CubeBody
 from pyptoc.passes.lower_vector import Form, VectorBody, form_of
-from pyptoc.passes.shapes import ONE
 from pyptoc.passes.typed import element_type
 
 

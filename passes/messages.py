@@ -42,14 +42,6 @@ def messages_in(op: Operation) -> list[Message]:
     return [inner for inner in op.walk() if isinstance(inner, Message)]
 
 
-def nearest_loop(op: Operation) -> scf.ForOp | None:
-    """The innermost loop around an operation."""
-    parent = op.parent_op()
-    while parent is not None and not isinstance(parent, scf.ForOp):
-        parent = parent.parent_op()
-    return parent
-
-
 def sections_of(kernel: KernelOp) -> dict[Unit, SectionOp]:
     """The sections of a kernel, by unit."""
     sections = [op for op in kernel.block.ops if isinstance(op, SectionOp)]

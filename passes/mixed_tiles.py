@@ -21,6 +21,7 @@ from pyptoc.dialects.pypto.attrs import CubeTileAttr
 from pyptoc.dialects.pypto.matmul import MatmulOp, ScaledMmOp
 from pyptoc.dialects.pypto.shape import AssembleOp
 from pyptoc.dialects.pypto.tiles import check_cube_tile
+from pyptoc.dialects.tile_channel import HALVES
 from pyptoc.dialects.tile_types import BufType, bytes_of, element_bits
 from pyptoc.passes import cube_tiles
 from pyptoc.passes.cube_tiles import Contraction, CubeTile
@@ -34,7 +35,6 @@ from pyptoc.passes.tile_settings import nearest_tile
 from pyptoc.passes.typed import element_type
 from pyptoc.passes.vector_tiles import FILL, VectorChooser
 from pyptoc.passes.windows import Window, window_of
-from pyptoc.passes.working_set import VECTOR_CORES
 from pyptoc.runtime.machine import Machine
 
 Product = MatmulOp | ScaledMmOp
@@ -184,7 +184,7 @@ class MixedChooser:
         )
         if live > self.machine.space("l0c").bytes:
             return False
-        rows = -(-tile.m0 // VECTOR_CORES)
+        rows = -(-tile.m0 // HALVES)
         crossing = {value for read in reads for value in read.values}
         peak = vector_peak(chooser, crossing, len(reads), rows, tile.n0)
         return peak <= self.machine.space("ub").bytes * FILL

@@ -19,8 +19,9 @@ from xdsl.ir import SSAValue
 
 from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.pypto.matmul import MatmulOp
+from pyptoc.dialects.tile_types import round_up
 from pyptoc.passes import cube_tiles
-from pyptoc.passes.cube_tiles import Contraction, CubeTile, round_up
+from pyptoc.passes.cube_tiles import Contraction, CubeTile
 from pyptoc.passes.whole_nests import NestBody, UnfitError
 from pyptoc.passes.working_set import WorkingSet
 from pyptoc.runtime.machine import Machine

@@ -32,11 +32,6 @@ class Obligation:
     code: str = "PTO402"
 
 
-def written(item: int | SSAValue) -> Expr:
-    """An entry of a mixed list, as it is written."""
-    return Expr.const(item) if isinstance(item, int) else Expr.sym(item)
-
-
 def sizes_of(value: SSAValue) -> Dims:
     """The sizes of a tensor: numbers, and a `DimKey` of its own for each `?`."""
     return tuple(

@@ -53,9 +53,9 @@ from pyptoc.passes.obligation import (
     root_name,
     sizes_of,
     value_name,
-    written,
 )
 from pyptoc.passes.shapes import Dims, broadcast, in_elements, is_shaped
+from pyptoc.passes.typed import as_expr
 
 __all__ = ["Obligation", "obligations", "root_name", "value_name"]
 
@@ -126,11 +126,11 @@ def _view(op: ViewOp) -> Iterator[Obligation]:
     for axis, (offset, size) in enumerate(entries):
         dimension = _Dimension("view of", op.source, axis)
         if axis in dropped:
-            yield from dimension.holds_index(written(offset))
+            yield from dimension.holds_index(as_expr(offset))
             continue
-        sizes.append(dimension.size if size is None else written(size))
+        sizes.append(dimension.size if size is None else as_expr(size))
         if size is not None:
-            yield from dimension.holds_box(written(offset), sizes[-1])
+            yield from dimension.holds_box(as_expr(offset), sizes[-1])
     yield from _limited(op, sizes)
     if op.target is not None:
         yield from _whole_elements(op, sizes[-1], op.mixed_offsets[-1])
@@ -146,7 +146,7 @@ def _whole_elements(
     have = element_bytes(element_of(op.source.type))
     want = element_bytes(op.target)
     rows = sizes_of(op.source)
-    lengths = {"offset": written(offset), "size": size}
+    lengths = {"offset": as_expr(offset), "size": size}
     if len(rows) > 1:
         lengths["row"] = rows[-1]
     what = f"{op.name.partition('.')[2]} of {value_name(op.source)}"
@@ -199,19 +199,19 @@ def _assemble(op: AssembleOp) -> Iterator[Obligation]:
     for axis, offset in enumerate(op.mixed_offsets):
         dimension = _Dimension("store to", op.dest, axis)
         if axis < missing:
-            yield from dimension.holds_index(written(offset))
+            yield from dimension.holds_index(as_expr(offset))
         else:
             size = source[axis - missing]
-            yield from dimension.holds_box(written(offset), size)
+            yield from dimension.holds_box(as_expr(offset), size)
 
 
 def _read(op: ReadOp) -> Iterator[Obligation]:
     for axis, offset in enumerate(op.mixed_offsets):
-        yield from _Dimension("read of", op.source, axis).holds_index(written(offset))
+        yield from _Dimension("read of", op.source, axis).holds_index(as_expr(offset))
 
 
 def _sized(op: EmptyOp | FullOp | ArangeOp) -> Iterator[Obligation]:
-    sizes = [written(size) for size in op.mixed_sizes]
+    sizes = [as_expr(size) for size in op.mixed_sizes]
     yield from _not_negative(sizes)
     yield from _refined(op, sizes)
     yield from _limited(op, sizes)
@@ -228,7 +228,7 @@ def _expand(op: ExpandOp) -> Iterator[Obligation]:
     source = sizes_of(op.source)
     missing = len(op.mixed_sizes) - len(source)
     sizes = [
-        source[axis - missing] if size == -1 else written(size)
+        source[axis - missing] if size == -1 else as_expr(size)
         for axis, size in enumerate(op.mixed_sizes)
     ]
     yield from _not_negative(sizes)
@@ -247,7 +247,7 @@ def _reshape(op: ReshapeOp) -> Iterator[Obligation]:
         if isinstance(size, int) and size < 0:
             inferred = True
             continue
-        extent = written(size)
+        extent = as_expr(size)
         if not extent.is_const:
             yield Obligation(
                 "<=", Expr.const(0), extent, "a dimension is {0}", (extent,)

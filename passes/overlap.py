@@ -25,6 +25,7 @@ from dataclasses import dataclass, field
 from xdsl.ir import SSAValue
 
 from pyptoc.dialects.expr import (
+    ZERO,
     Expr,
     Facts,
     Interval,
@@ -43,7 +44,6 @@ from pyptoc.dialects.npu import TasksOp
 from pyptoc.dialects.npu_attrs import ALL, OVERLAPS, Selector
 from pyptoc.passes.shapes import DimKey
 
-ZERO = Expr.const(0)
 EXTENT = "extent"
 """The symbol for the size of the box that waits: at least 1."""
 

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import prod
 
 from xdsl.dialects import func, scf
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr, TensorType
@@ -47,12 +46,11 @@ from pyptoc.dialects.pypto.shape import (
     TransposeOp,
     ViewOp,
 )
-from pyptoc.dialects.tile_types import element_bits
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.index_shapes import Scatter
 from pyptoc.passes.reshape_views import view_of_reshape
+from pyptoc.passes.size_text import tensor_text
 from pyptoc.passes.structured import defined_in
-from pyptoc.passes.typed import tensor_type
 from pyptoc.passes.windows import is_view
 
 KEEPERS: dict[type[Operation], str] = {
@@ -128,7 +126,7 @@ class Ownership:
         assert isinstance(root, BlockArgument)
         name = attribute_name(self.function.arg_attrs, root.index)
         name = name or root.name_hint or "argument"
-        copied = f"'{name}' is copied: {size_text(root)} a call"
+        copied = f"'{name}' is copied: {tensor_text(root)} a call"
         if self._updated_in_place(root):
             rule = "it is read after it was changed, and reads the old value"
             help = f"use %{name} before the change, or the changed value after it"
@@ -215,7 +213,7 @@ class Ownership:
             clone = build.value(CloneOp.make(value))
             if reason:
                 name = value.name_hint or root_of(value).name_hint or "a tensor"
-                text = f"'{name}' is copied, {size_text(value)}: {reason}"
+                text = f"'{name}' is copied, {tensor_text(value)}: {reason}"
                 self.context.remark(op, text)
         clone.name_hint = value.name_hint
         op.operands[index] = clone
@@ -242,7 +240,7 @@ def _slots_of(value: SSAValue, loop: scf.ForOp, seen: set[SSAValue]) -> set[int]
             return {value.index - 1}
         case BlockArgument():
             inner = value.block.parent_op()
-            if isinstance(inner, scf.ForOp) and is_inside(inner, loop.body.block):
+            if isinstance(inner, scf.ForOp) and loop.body.block.is_ancestor(inner):
                 sources = [inner.results[value.index - 1]]
         case OpResult(op=ReshapeOp() as op):
             sources = [op.source]
@@ -255,25 +253,6 @@ def _slots_of(value: SSAValue, loop: scf.ForOp, seen: set[SSAValue]) -> set[int]
         case _:
             pass
     return {slot for source in sources for slot in _slots_of(source, loop, seen)}
-
-
-def size_text(value: SSAValue) -> str:
-    """How large a tensor is: `4.19 MB`; with dynamic sizes its type."""
-    type_ = tensor_type(value)
-    shape = type_.get_shape()
-    if min(shape, default=0) < 0:
-        return str(type_)
-    return byte_text(prod(shape) * element_bits(type_.element_type) / 8)
-
-
-def byte_text(size: float) -> str:
-    """`4.19 MB`"""
-    unit = "B"
-    for unit in ("B", "KB", "MB", "GB"):
-        if size < 1000 or unit == "GB":
-            break
-        size /= 1000
-    return f"{float(size):.3g} {unit}"
 
 
 def readers_first(value: SSAValue, user: Operation) -> None:
@@ -290,7 +269,7 @@ def readers_first(value: SSAValue, user: Operation) -> None:
     later: set[Operation] = set()
     for alias in (value, *aliases_of(value, user)):
         for use in alias.uses:
-            reader = ancestor_in(use.operation, home)
+            reader = home.find_ancestor_op_in_block(use.operation)
             if reader is not None and order[reader] > here:
                 later.add(reader)
     needed: set[Operation] = set()
@@ -375,7 +354,7 @@ def is_last_user(value: SSAValue, user: Operation) -> bool:
     assert home is not None
     parent = user.parent_op()
     while parent is not None and user.parent is not home:
-        if isinstance(parent, scf.ForOp) and is_inside(parent, home):
+        if isinstance(parent, scf.ForOp) and home.is_ancestor(parent):
             return False
         parent = parent.parent_op()
     if not all(
@@ -435,14 +414,10 @@ def are_branches(one: Operation, other: Operation) -> bool:
     return False
 
 
-def is_inside(op: Operation, home: Block) -> bool:
-    """Whether `op` is in `home` or nested in an op of it."""
-    return ancestor_in(op, home) is not None
-
-
 def is_over(other: Operation, user: Operation, home: Block) -> bool:
     """Whether `other`, in or under `home`, is done or cannot run when `user` does."""
-    first, second = ancestor_in(other, home), ancestor_in(user, home)
+    first = home.find_ancestor_op_in_block(other)
+    second = home.find_ancestor_op_in_block(user)
     assert first is not None
     assert second is not None
     while first is second:
@@ -452,23 +427,13 @@ def is_over(other: Operation, user: Operation, home: Block) -> bool:
         if regions[0] != regions[1]:
             return True
         home = first.regions[regions[0]].block
-        first, second = ancestor_in(other, home), ancestor_in(user, home)
+        first = home.find_ancestor_op_in_block(other)
+        second = home.find_ancestor_op_in_block(user)
         assert first is not None
         assert second is not None
     return home.get_operation_index(first) < home.get_operation_index(second)
 
 
-def ancestor_in(op: Operation, block: Block) -> Operation | None:
-    """The op of `block` that is `op` or holds it."""
-    found: Operation | None = op
-    while found is not None and found.parent is not block:
-        found = found.parent_op()
-    return found
-
-
 def index_of_region(op: Operation, parent: Operation) -> int:
     """Which region of `parent` holds `op`."""
-    for index, region in enumerate(parent.regions):
-        if any(ancestor_in(op, block) is not None for block in region.blocks):
-            return index
-    raise ValueError("not inside")
+    return next(i for i, region in enumerate(parent.regions) if region.is_ancestor(op))

@@ -46,6 +46,7 @@ from pyptoc.dialects.diagnostics import Note, error
 from pyptoc.dialects.npu import KernelOp, kernels_of
 from pyptoc.dialects.tile import Instruction
 from pyptoc.dialects.tile_alloc import Allocation
+from pyptoc.dialects.tile_types import round_up
 from pyptoc.passes.base import PyptocPass
 from pyptoc.passes.hazards import is_synchronised
 from pyptoc.passes.in_place import InPlace, in_place_pairs
@@ -191,7 +192,7 @@ def _place(
 ) -> tuple[int, Packing] | None:
     """Addresses below the capacity, sharing no more than that takes, and how far they
     share: a level of at most `most`."""
-    sizes = [_rounded(life.alloc.total_bytes, space.align) for life in lives]
+    sizes = [round_up(life.alloc.total_bytes, space.align) for life in lives]
     if sum(sizes) <= space.bytes:
         return 0, _side_by_side(sizes)
     in_place = in_place_pairs(lives)
@@ -232,10 +233,6 @@ def _side_by_side(sizes: list[int]) -> Packing:
         addresses.append(end)
         end += size
     return Packing(tuple(addresses), end)
-
-
-def _rounded(size: int, align: int) -> int:
-    return -(-size // align) * align
 
 
 def _overlapping(lives: list[Lifetime]) -> list[list[int]]:
@@ -288,14 +285,14 @@ def _peak(space: Space, lives: list[Lifetime], pairs: InPlace | None = None) -> 
     saved = {life.start: small for life, small in inside.items()}
     edges: list[tuple[int, int, int]] = []
     for life in lives:
-        size = _rounded(life.alloc.total_bytes, space.align)
+        size = round_up(life.alloc.total_bytes, space.align)
         edges += [(life.start, 0, size), (life.end, 1, -size)]
     now = most = where = 0
     for (position, ends), steps in groupby(sorted(edges), key=lambda edge: edge[:2]):
         now += sum(size for _, _, size in steps)
         taken = now
         if position in saved and not ends:
-            taken -= _rounded(saved[position].alloc.total_bytes, space.align)
+            taken -= round_up(saved[position].alloc.total_bytes, space.align)
         if taken > most:
             most, where = taken, position
     alive = [life for life in lives if life.start <= where <= life.end]

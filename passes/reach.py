@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from xdsl.dialects import scf
 from xdsl.ir import SSAValue
 
-from pyptoc.dialects.expr import Expr, Facts, bound_without, prove_le, slope_of
+from pyptoc.dialects.expr import ZERO, Expr, Facts, bound_without, prove_le, slope_of
 from pyptoc.dialects.memory import memory_type
 from pyptoc.dialects.npu import TasksOp
 from pyptoc.dialects.npu_attrs import AccessMode
@@ -25,10 +25,8 @@ from pyptoc.dialects.npu_place import stored_bytes
 from pyptoc.passes.accesses import BoxAccess
 from pyptoc.passes.coordinates import common_regions, place_of
 from pyptoc.passes.overlap import Span, are_apart, over_all
-from pyptoc.passes.shapes import Dims, Shapes, value_of
-from pyptoc.passes.structured import defined_in
-
-ZERO = Expr.const(0)
+from pyptoc.passes.shapes import Dims, Shapes
+from pyptoc.passes.structured import defined_in, symbol_in
 
 
 @dataclass(frozen=True)
@@ -130,7 +128,7 @@ def _without(
     """The spans without what is defined inside `loop`, but for `kept`."""
     spans: list[Span] = []
     for span, dim in zip(given, dims, strict=True):
-        inner = {key for key in span.symbols() if _is_inside(key, loop)} - set(kept)
+        inner = {key for key in span.symbols() if symbol_in(key, loop)} - set(kept)
         if not inner:
             spans.append(span)
             continue
@@ -145,11 +143,6 @@ def _bounds(
 ) -> tuple[Expr, ...]:
     found = (bound_without(e, keys, facts, upper=upper) for e in exprs)
     return tuple(dict.fromkeys(e for e in found if e is not None))
-
-
-def _is_inside(key: Hashable, loop: scf.ForOp | scf.IfOp) -> bool:
-    value = value_of(key)
-    return value is not None and defined_in(value, loop)
 
 
 def keeps_to_its_trip(

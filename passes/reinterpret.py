@@ -30,7 +30,7 @@ from pyptoc.dialects.subscripts import Mixed
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.shapes import Shapes
 from pyptoc.passes.task_form import replace_op
-from pyptoc.passes.typed import tensor_type
+from pyptoc.passes.typed import as_expr, tensor_type
 
 
 def split_views(function: func.FuncOp) -> None:
@@ -101,8 +101,7 @@ def part_of(
     have, want = element_bytes(element_of(view.source.type)), element_bytes(target)
 
     def scaled(item: Mixed) -> Mixed:
-        number = Expr.const(item) if isinstance(item, int) else Expr.sym(item)
-        return build.index_or_int((number * have).floordiv(want))
+        return build.index_or_int((as_expr(item) * have).floordiv(want))
 
     dropped = set(view.dropped_dims)
     last = len(view.mixed_offsets) - 1

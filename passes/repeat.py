@@ -21,14 +21,14 @@ from typing import TYPE_CHECKING, Any
 from xdsl.dialects.builtin import IntegerAttr, TensorType, UnitAttr, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from pyptoc.dialects.expr import Expr
+from pyptoc.dialects.expr import ZERO, Expr
 from pyptoc.dialects.pypto.composite import MaskCausalOp
 from pyptoc.dialects.pypto.elementwise import AddOp
 from pyptoc.dialects.pypto.reduce import CumsumOp, ReductionOp, SumOp
 from pyptoc.dialects.pypto.shape import ArangeOp, AssembleOp, ExpandOp, FullOp
 from pyptoc.passes.groups import MARKS, PARTIAL
 from pyptoc.passes.structured import is_one
-from pyptoc.passes.task_builder import ZERO, Extent, offsets_at
+from pyptoc.passes.task_builder import Extent, offsets_at
 from pyptoc.passes.tile_settings import TILE
 
 if TYPE_CHECKING:

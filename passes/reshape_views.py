@@ -21,7 +21,7 @@ from math import prod
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import SSAValue
 
-from pyptoc.dialects.expr import Expr
+from pyptoc.dialects.expr import ONE, Expr
 from pyptoc.dialects.pypto.shape import ReshapeOp, ViewOp
 from pyptoc.dialects.subscripts import DYNAMIC
 from pyptoc.passes.builder import Builder
@@ -29,8 +29,6 @@ from pyptoc.passes.shapes import Dims, Shapes
 from pyptoc.passes.task_form import replace_op
 from pyptoc.passes.typed import element_type
 from pyptoc.passes.windows import Window, window_of
-
-ONE = Expr.const(1)
 
 
 @dataclass(frozen=True)

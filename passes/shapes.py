@@ -31,7 +31,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAValue
 
-from pyptoc.dialects.expr import Expr
+from pyptoc.dialects.expr import ONE, Expr
 from pyptoc.dialects.expr_core import Call
 from pyptoc.dialects.npu import AllocOp, LoadOp, PlaceOp, TasksOp
 from pyptoc.dialects.npu import ReinterpretOp as MemoryReinterpretOp
@@ -58,7 +58,6 @@ from pyptoc.passes import index_shapes
 from pyptoc.passes.typed import shape_of
 
 Dims = tuple[Expr, ...]
-ONE = Expr.const(1)
 Shaped = TensorType[Attribute] | MemRefType[Attribute]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
 
 from pyptoc.dialects.context import PyptocContext
@@ -14,11 +15,11 @@ from pyptoc.passes.messages import (
     LoopPair,
     find_pairs,
     messages_in,
-    nearest_loop,
 )
 from pyptoc.passes.plan_memory import PlanMemoryPass
 from pyptoc.passes.skew_loop import skew_loop
 from pyptoc.passes.stages import Stuck, plan_stages
+from pyptoc.passes.structured import enclosing
 
 
 def skew_kernel(ctx: PyptocContext, kernel: KernelOp) -> None:
@@ -76,9 +77,8 @@ def _skew(ctx: PyptocContext, kernel: KernelOp, pair: LoopPair) -> None:
             found = again
     if isinstance(found, Stuck):
         # Loops around those that talk have nothing to say.
-        if any(
-            nearest_loop(message) is pair.cube for message in messages_in(pair.cube)
-        ):
+        messages = messages_in(pair.cube)
+        if any(enclosing(message, scf.ForOp) is pair.cube for message in messages):
             ctx.remark(
                 found.op,
                 f"the cores of @{kernel.sym_name.data} do not overlap in this loop: "

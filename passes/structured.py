@@ -9,6 +9,7 @@ keeps it, with size 1 if it is folded. `decompose` brings ops into this form.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import TypeVar
 
 from xdsl.dialects import arith
@@ -16,13 +17,16 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from pyptoc.dialects.pypto.shape import ArangeOp, FullOp
 from pyptoc.dialects.pypto.structure import Kind, Monoid, Runs, Structure, Structured
-from pyptoc.passes.shapes import Dims, Shapes
+from pyptoc.passes.shapes import Dims, Shapes, value_of
 from pyptoc.passes.typed import constant
 
 Op = TypeVar("Op", bound=Operation)
 
 LEAVES = (FullOp, ArangeOp)
 """Ops of no tensor operand: every task that reads one makes its own tile of it."""
+
+INSTRUCTIONS = {"cast": "cvt", "sum": "row_sum", "amax": "row_max", "amin": "row_max"}
+"""Op names to those of the vector instructions that cost as much, where they differ."""
 
 
 def identity(monoid: Monoid, element: Attribute) -> Attribute:
@@ -69,6 +73,12 @@ def fold_of(op: Operation) -> Monoid | None:
     return structure.monoid if folds else None
 
 
+def costed_as(op: Operation) -> str:
+    """The vector instruction whose cost, as machines list it, `op` has."""
+    name = op.name.partition(".")[2]
+    return INSTRUCTIONS.get(name, name)
+
+
 def is_scan(op: Operation) -> bool:
     """Whether `op` orders the elements of a row."""
     structure = structure_of(op)
@@ -94,13 +104,17 @@ def enclosing(op: Operation, kind: type[Op]) -> Op | None:
     return parent
 
 
+def symbol_in(key: Hashable, op: Operation) -> bool:
+    """Whether a symbol is a value, or the size of one, that `op` defines inside."""
+    value = value_of(key)
+    return value is not None and defined_in(value, op)
+
+
 def defined_before(value: SSAValue, op: Operation) -> bool:
     """Whether `value` has its value where `op` stands."""
     owner = value.owner
     block = owner if isinstance(owner, Block) else owner.parent
-    at: Operation | None = op
-    while at is not None and at.parent is not block:
-        at = at.parent_op()
+    at = None if block is None else block.find_ancestor_op_in_block(op)
     if at is None:
         return False
     return isinstance(owner, Block) or owner.is_before_in_block(at)
@@ -116,6 +130,11 @@ def defined_in(value: SSAValue, op: Operation) -> bool:
             return True
         block = None if parent is None else parent.parent
     return False
+
+
+def is_row_value(dims: Dims) -> bool:
+    """Whether a tensor of these sizes has one element a row."""
+    return not dims or is_one(dims, -1)
 
 
 def is_constant(value: SSAValue) -> bool:

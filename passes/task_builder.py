@@ -18,7 +18,7 @@ from xdsl.dialects.scf import ForOp
 from xdsl.ir import Attribute, Block, BlockArgument, SSAValue
 from xdsl.rewriter import InsertPoint
 
-from pyptoc.dialects.expr import Expr, minimum
+from pyptoc.dialects.expr import ONE, ZERO, Expr, minimum
 from pyptoc.dialects.npu import AssembleOp, TasksOp
 from pyptoc.dialects.npu_attrs import MaxAttr, Unit
 from pyptoc.dialects.pypto.scalars import DimOp
@@ -29,8 +29,6 @@ from pyptoc.passes.builder import Builder
 from pyptoc.passes.shapes import DimKey, Dims, Shapes
 from pyptoc.passes.typed import element_type
 from pyptoc.passes.windows import Window, window_of
-
-ZERO = Expr.const(0)
 
 
 @dataclass(frozen=True)
@@ -47,7 +45,8 @@ class Extent:
         return self.size.value if self.size.is_const else DYNAMIC
 
 
-ONE = Extent(ZERO, Expr.const(1), 1)
+SINGLE = Extent(ZERO, ONE, 1)
+"""All of a dimension of one element."""
 
 
 def cut(lo: Expr, step: int, total: Expr, *, clamp: bool = False) -> Extent:
@@ -66,11 +65,11 @@ def cut(lo: Expr, step: int, total: Expr, *, clamp: bool = False) -> Extent:
 
 
 def box_of(
-    access: Access, places: Sequence[Extent], whole: Extent = ONE
+    access: Access, places: Sequence[Extent], whole: Extent = SINGLE
 ) -> list[Extent]:
     """The box of a tensor that a box of the iteration space touches."""
     return [
-        ONE if axis is None else whole if axis == WHOLE else places[axis]
+        SINGLE if axis is None else whole if axis == WHOLE else places[axis]
         for axis in access.axes
     ]
 

@@ -1,13 +1,13 @@
 """
 What the search for tiles says of itself: remarks, and `--print-tile-candidates`.
 
-    matmul "gate" at op.mlir:3:3: 1024 x 1024 x 1024, f16, for ascend950
-         tile m, k, n                           split  slots  walk          us  bound ..
-      1  [128, 128] [64, 256] [256, 256]            1  2 2    row        14.82  mte2
-      2  ...                                                          +1.2 %
+    gate at op.mlir:3:3: m 1024, n 1024, k 1024, f16 to f32, ascend950
+          tile                                   split  slots      walk     us  ..
+       1  m [128, 128] k [64, 256] n [256, 256]      1  L1 2 L0 2  row   14.82  chosen
+       2  ...                                                                   +1.2 %
 
-Times are those of `cube_cost.py` and `vector_cost.py`. The last column
-says what a candidate spends more than the chosen one.
+Times are those of `cube_cost.py` and `vector_cost.py`. The last column says what a
+candidate spends more than the chosen one.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from xdsl.ir import Operation
 
 from pyptoc.dialects.diagnostics import place_of
 from pyptoc.dialects.pypto.attrs import SPLIT_CHOSEN
+from pyptoc.dialects.subscripts import count
 from pyptoc.dialects.walk import ROW, Walk
 from pyptoc.passes.cube_cost import PIPES, Costs, Tiles, estimate
 from pyptoc.passes.cube_tiles import CubeTile
@@ -51,7 +52,7 @@ class Chosen:
         costs = self._costs(tile.split, walk)
         pipe = PIPES[int(costs.bound[0])]
         tasks, waves = int(costs.tasks[0]), int(costs.waves[0])
-        spread = f"{counted(tasks, 'task')} in {counted(waves, 'wave')}"
+        spread = f"{count(tasks, 'task')} in {count(waves, 'wave')}"
         what = "given" if self.given is not None else "chosen"
         text = [
             f"tile {tile_text(tile)} {what}: {time_text(costs)} modelled, "
@@ -139,7 +140,7 @@ def vector_table(
     group, work = chooser.group, chooser.work()
     sizes = f"{work.rows} rows of {work.columns}"
     sizes = f"{work.leading} x {sizes}" if work.leading > 1 else sizes
-    ops = counted(len(group.ops), "op")
+    ops = count(len(group.ops), "op")
     head = (
         f"{group.tag} at {place_of(group.ops[0].location)}: {ops} on {sizes}, "
         f"{chooser.machine.name}{', tile given' if given else ''}"
@@ -180,11 +181,6 @@ def tile_text(tile: CubeTile) -> str:
 def time_text(costs: Costs) -> str:
     """The time of one candidate."""
     return f"{costs.seconds[0] * 1e6:.1f} us"
-
-
-def counted(count: int, what: str) -> str:
-    """`1 task`, `2 tasks`"""
-    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 def aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:

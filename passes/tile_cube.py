@@ -33,7 +33,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from pyptoc.dialects.expr import Expr
+from pyptoc.dialects.expr import ZERO, Expr
 from pyptoc.dialects.npu_attrs import Unit
 from pyptoc.dialects.pypto.attrs import CubeTileAttr
 from pyptoc.dialects.pypto.elementwise import CastOp
@@ -48,7 +48,6 @@ from pyptoc.passes.matmul_shape import MatmulShape, contraction_of, matmul_shape
 from pyptoc.passes.nests import Nest
 from pyptoc.passes.shapes import Dims, Shapes
 from pyptoc.passes.task_builder import (
-    ZERO,
     BodyBuilder,
     Extent,
     Roots,

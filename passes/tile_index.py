@@ -29,7 +29,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, SSAValue
 
-from pyptoc.dialects.expr import Expr
+from pyptoc.dialects.expr import ZERO, Expr
 from pyptoc.dialects.indexed import options_of
 from pyptoc.dialects.npu_attrs import Unit
 from pyptoc.dialects.npu_indexing import GatherOp, OneHotOp, ScatterOp
@@ -54,8 +54,7 @@ from pyptoc.passes.nests import Nest
 from pyptoc.passes.shapes import Shapes
 from pyptoc.passes.structured import structure_of
 from pyptoc.passes.task_builder import (
-    ONE,
-    ZERO,
+    SINGLE,
     BodyBuilder,
     Extent,
     Roots,
@@ -162,7 +161,7 @@ class Body:
             if dim not in self.tiler.looped:
                 extents.append(self._tile(next(indices) * step, step, total))
             elif isinstance(op, SELECTIONS):
-                extents.append(ONE)
+                extents.append(SINGLE)
             else:
                 loop, body = body.loop(ZERO, total, step, name="t")
                 loops.append(body)
@@ -205,7 +204,7 @@ class Body:
         index_extents = self._index_extents(access, extents)
         indices = [body.tile(value, index_extents) for value in access.indices]
         positions = [body.index(extent.lo) for extent in index_extents]
-        box = [ONE] * (2 - len(extents)) + list(extents)
+        box = [SINGLE] * (2 - len(extents)) + list(extents)
         sizes = [body.index(extent.size) for extent in box[-2:]]
         memory, offsets, dims, axes = self._place(body, access, extents)
         sizes_of_memory = self.shapes.dims(access.memory)
@@ -239,7 +238,7 @@ class Body:
     ) -> list[Extent]:
         """The part of the tensor of indices that a box needs."""
         rank = sum(own is not None for own in access.index_dims)
-        found = [ONE] * rank
+        found = [SINGLE] * rank
         for extent, own in zip(extents, access.index_dims, strict=True):
             if own is not None:
                 found[own] = extent
@@ -279,7 +278,7 @@ class Body:
         """A tile of columns, from all the indices of its rows, some at a time."""
         body, total = self.frame.body, self.shapes.dims(op.source)[-1]
         type_ = bounded_type(extents[-2:], i1)
-        box = [ONE] * (2 - len(extents)) + list(extents)
+        box = [SINGLE] * (2 - len(extents)) + list(extents)
         sizes = [body.index(extent.size) for extent in box[-2:]]
         first = body.index(extents[-1].lo)
         step = indices_at_once(op, self.shapes)

@@ -34,7 +34,7 @@ from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import AnyFloat, TensorType, UnitAttr, f32
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-from pyptoc.dialects.expr import Compare, Expr, minimum
+from pyptoc.dialects.expr import ZERO, Compare, Expr
 from pyptoc.dialects.pypto.attrs import CubeTileAttr
 from pyptoc.dialects.pypto.elementwise import BINARY_OPS, CastOp
 from pyptoc.dialects.pypto.matmul import MatmulOp
@@ -53,19 +53,19 @@ from pyptoc.passes.nest_tiles import kept_operands, widths_of
 from pyptoc.passes.nests import Nest
 from pyptoc.passes.repeat import last_axis
 from pyptoc.passes.shapes import Shapes
-from pyptoc.passes.structured import LEAVES, defined_in, fold_of, identity
+from pyptoc.passes.structured import LEAVES, fold_of, identity
 from pyptoc.passes.task_builder import (
-    ONE,
-    ZERO,
+    SINGLE,
     BodyBuilder,
     Extent,
     Roots,
     TasksFrame,
     bounded_type,
+    cut,
     offsets_at,
     open_tasks,
 )
-from pyptoc.passes.tile_product import Product
+from pyptoc.passes.tile_product import ProductTiler
 from pyptoc.passes.tile_settings import TILE, WHOLE
 from pyptoc.passes.tile_vector import Scope
 from pyptoc.passes.typed import element_type
@@ -125,9 +125,8 @@ class NestTiler:
 
     def _outer_tiles(self) -> None:
         """Whole outer tensors that vector ops read are loaded first."""
-        outer = self.nest.loops[0]
         for value in dict.fromkeys((*self.body.sizes, *self.kept)):
-            if not defined_in(value, outer):
+            if not self.body.is_inside(value):
                 self._window(value, self.frame.body)
 
     # -- extents
@@ -136,7 +135,7 @@ class NestTiler:
         """The rows of a value; one for a vector."""
         dims = self.shapes.dims(value)
         if len(dims) < 2:
-            return ONE
+            return SINGLE
         return Extent(ZERO, dims[-2], self.body.sizes[value].most_rows)
 
     def pieces(self, value: SSAValue) -> list[Extent]:
@@ -147,12 +146,13 @@ class NestTiler:
         width = self.widths.get(size.columns, most)
         if width >= most:
             return [Extent(ZERO, total, most)]
-        return [piece(total, start, width) for start in range(0, most, width)]
+        starts = map(Expr.const, range(0, most, width))
+        return [cut(start, width, total, clamp=True) for start in starts]
 
     def places(self, value: SSAValue, columns: Extent) -> list[Extent]:
         """The box of a value, an extent for each of its dimensions."""
         rank = len(self.shapes.dims(value))
-        return [ONE, ONE, ONE, self.rows(value), columns][5 - rank :]
+        return [SINGLE, SINGLE, SINGLE, self.rows(value), columns][5 - rank :]
 
     # -- ops
 
@@ -164,7 +164,7 @@ class NestTiler:
                 case AssembleOp():
                     self._assemble(op, body)
                 case MatmulOp():
-                    Product(self, op, body).run()
+                    ProductTiler(self, op, body).run()
                 case scf.ForOp():
                     self._loop(op, body)
                 case scf.IfOp():
@@ -180,7 +180,7 @@ class NestTiler:
             rows, columns = self.shapes.dims(value)[-2:]
             box = [Extent(ZERO, rows, most_rows), Extent(ZERO, columns, most_columns)]
             rank = len(self.shapes.dims(value))
-            self.kept_tiles[value] = body.tile(value, [ONE] * (rank - 2) + box)
+            self.kept_tiles[value] = body.tile(value, [SINGLE] * (rank - 2) + box)
         if value not in self.body.sizes:
             return
         if isinstance(value.owner, LEAVES):
@@ -230,7 +230,7 @@ class NestTiler:
             return
         if len(scopes) > 1 and isinstance(op, CumsumOp):
             element = element_type(op.result)
-            type_ = bounded_type([self.rows(op.result), ONE], element)
+            type_ = bounded_type([self.rows(op.result), SINGLE], element)
             sums = {op: scopes[0].full(identity(SUM, element), type_)}
             for scope in scopes:
                 scope.sums = sums
@@ -238,7 +238,7 @@ class NestTiler:
             scope.emit(op)
 
     def _is_row(self, value: SSAValue) -> bool:
-        return self.pieces(value) == [ONE]
+        return self.pieces(value) == [SINGLE]
 
     def _fold(self, op: Operation, scopes: Sequence[NestScope]) -> None:
         """A reduction of a row, from those of its pieces."""
@@ -321,7 +321,7 @@ class NestTiler:
 
     def _condition(self, value: SSAValue, body: BodyBuilder) -> SSAValue:
         comparison = value.owner
-        if not isinstance(comparison, IndexOp) or not self.is_inside(value):
+        if not isinstance(comparison, IndexOp) or not self.body.is_inside(value):
             return value
         expr = comparison.value_expr
         assert isinstance(expr, Compare)
@@ -333,24 +333,14 @@ class NestTiler:
             Compare(expr.op, *map(self.roots.concrete, (expr.lhs, expr.rhs)))
         )
 
-    def is_inside(self, value: SSAValue) -> bool:
-        """Whether `value` is one of the nest."""
-        return defined_in(value, self.nest.loops[0])
-
     def scalar(self, value: SSAValue, body: BodyBuilder) -> SSAValue:
         """A scalar operand, as the body sees it."""
-        if not self.is_inside(value):
+        if not self.body.is_inside(value):
             return value
         if isinstance(value.owner, ConstantOp):
             return body.build.value(value.owner.clone())
         found = body.index(self.shapes.expr(value))
         return body.build.constant(found) if isinstance(found, int) else found
-
-
-def piece(total: Expr, start: int, width: int) -> Extent:
-    """The columns from `start` on, at most `width`; none where there are fewer."""
-    lo = minimum(start, total) if start else ZERO
-    return Extent(lo, minimum(width, total - lo), width)
 
 
 def partial_type(monoid: Monoid, element: Attribute) -> Attribute:
@@ -365,7 +355,7 @@ class Place:
     shapes: Shapes
     rows: Extent
     frame: TasksFrame
-    leading: Sequence[Extent] = (ONE, ONE, ONE)
+    leading: Sequence[Extent] = (SINGLE, SINGLE, SINGLE)
     outputs: Sequence[SSAValue] = ()
 
     @property

@@ -21,17 +21,17 @@ from typing import TYPE_CHECKING, Any
 
 from xdsl.ir import SSAValue
 
-from pyptoc.dialects.expr import Expr, minimum
+from pyptoc.dialects.expr import ZERO, Expr
 from pyptoc.dialects.pypto.elementwise import CastOp
 from pyptoc.dialects.pypto.matmul import EpilogueOp, MatmulOp, MmaOp
 from pyptoc.dialects.pypto.shape import AssembleOp, ExpandOp, FullOp, ViewOp
 from pyptoc.dialects.pypto.unary import ReluOp
 from pyptoc.passes.task_builder import (
-    ONE,
-    ZERO,
+    SINGLE,
     BodyBuilder,
     Extent,
     bounded_type,
+    cut,
 )
 from pyptoc.passes.tile_cube import TRANSPOSES, has_epilogue
 from pyptoc.passes.tile_settings import TILE
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Product:
+class ProductTiler:
     """A product on whole tiles: for each piece of columns a sum over K."""
 
     nest: NestTiler
@@ -111,7 +111,7 @@ class Product:
             return self._mma(body, total, (rows, columns, part), whole)
         loop, inner = body.loop(ZERO, part.size, step, [total], name="k")
         counter, carried = loop.body.block.args
-        within = cut_piece(Expr.sym(counter), step, part.size)
+        within = cut(Expr.sym(counter), step, part.size)
         made = self._mma(inner, carried, (rows, columns, part), within)
         inner.build.yield_(made)
         return loop.results[0]
@@ -156,7 +156,7 @@ class Product:
             return self._cut(body, nest.kept_tiles[value], box)
         if not nest.body.is_tile(value):
             rank = len(nest.shapes.dims(value))
-            return body.tile(value, [ONE] * (rank - 2) + box)
+            return body.tile(value, [SINGLE] * (rank - 2) + box)
         pieces = nest.pieces(value)
         index = 0
         if len(pieces) > 1:
@@ -190,10 +190,3 @@ class Product:
         if wanted != element_type(total):
             return build.value(CastOp.make(total, wanted))
         return total
-
-
-def cut_piece(lo: Expr, step: int, total: Expr) -> Extent:
-    """The tile at `lo` of at most `step` elements."""
-    divides = total.is_const and total.value > 0 and total.value % step == 0
-    size = Expr.const(step) if divides else minimum(step, total - lo)
-    return Extent(lo, size, step)

@@ -27,18 +27,18 @@ from typing import TYPE_CHECKING
 
 from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.pypto.attrs import SPLIT_CHOSEN
-from pyptoc.dialects.tile_types import element_bits
+from pyptoc.dialects.tile_types import element_bits, round_up
 from pyptoc.dialects.walk import Walk
 from pyptoc.passes.cube_cost import (
     Costs,
-    Product,
+    CubeWork,
     Tiles,
     estimate,
     slots,
     taken,
     walk_blocks,
 )
-from pyptoc.passes.cube_tiles import CubeTile, round_up
+from pyptoc.passes.cube_tiles import CubeTile
 from pyptoc.runtime.machine import Machine
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def representative(size: Expr) -> int:
 class Ranking:
     """Candidates with their costs, the best one first."""
 
-    product: Product
+    product: CubeWork
     machine: Machine
     tiles: Tiles
     costs: Costs
@@ -101,7 +101,7 @@ class Ranking:
 
 
 def search(
-    product: Product, machine: Machine, given: CubeTile | None = None
+    product: CubeWork, machine: Machine, given: CubeTile | None = None
 ) -> Ranking:
     """The best tiles of a matmul; `given` is the author's tile, which has to fit."""
     import numpy as np
@@ -132,14 +132,14 @@ def walks_of(given: Walk | None) -> Sequence[Walk]:
     return [Walk("row"), Walk("column"), Walk("snake"), *blocked]
 
 
-def _factors(product: Product, asked: int) -> Sequence[int]:
+def _factors(product: CubeWork, asked: int) -> Sequence[int]:
     """The parts of K to choose from."""
     if asked == SPLIT_CHOSEN:
         return FACTORS if product.may_split else (1,)
     return (max(asked, 1),)
 
 
-def _inner(p: Product, machine: Machine) -> Tiles:
+def _inner(p: CubeWork, machine: Machine) -> Tiles:
     """Stage 1: the L0 tiles, with a kL1 as large as L1 holds twice."""
     import numpy as np
 
@@ -198,7 +198,7 @@ def _near_square(tiles: Tiles, machine: Machine) -> tuple[Array, Array]:
     return height, -(-cores // height)
 
 
-def _depths(tiles: Tiles, p: Product, machine: Machine) -> Tiles:
+def _depths(tiles: Tiles, p: CubeWork, machine: Machine) -> Tiles:
     """Stage 2: every kL1, of A and B alike."""
     import numpy as np
 
@@ -212,7 +212,7 @@ def _depths(tiles: Tiles, p: Product, machine: Machine) -> Tiles:
     return _best(replace(tiles, ka1=a, kb1=b), p, machine, KEPT, ("m0", "n0"))
 
 
-def _outer(given: Tiles, p: Product, machine: Machine) -> Tiles:
+def _outer(given: Tiles, p: CubeWork, machine: Machine) -> Tiles:
     """Stage 2: also tasks of several L0 tiles, perhaps all of K of a side in L1."""
     import numpy as np
 
@@ -237,15 +237,14 @@ def _outer(given: Tiles, p: Product, machine: Machine) -> Tiles:
     return Tiles(*map(np.concatenate, pairs))
 
 
-def _column(tiles: Tiles, rank: int = 2) -> Tiles:
-    """Candidates along the first of `rank` axes, for more along the others."""
-    shape = (-1, *[1] * (rank - 1))
-    return Tiles(*(getattr(tiles, f.name).reshape(shape) for f in fields(tiles)))
+def _column(tiles: Tiles) -> Tiles:
+    """Candidates along the first of two axes, for more along the other."""
+    return Tiles(*(getattr(tiles, f.name).reshape(-1, 1) for f in fields(tiles)))
 
 
 def _best(
     tiles: Tiles,
-    p: Product,
+    p: CubeWork,
     machine: Machine,
     count: int,
     names: Sequence[str],
@@ -277,7 +276,7 @@ def _alike(seconds: Array) -> Array:
     return np.floor((seconds / seconds.min() - 1) / CLOSE)
 
 
-def _oddities(tiles: Tiles, costs: Costs, p: Product) -> Array:
+def _oddities(tiles: Tiles, costs: Costs, p: CubeWork) -> Array:
     """
     What makes a program longer, or of another shape than those for other sizes: axes
     along which the last tile is smaller, loads that are no loop over L0 steps, buffers
@@ -292,7 +291,7 @@ def _oddities(tiles: Tiles, costs: Costs, p: Product) -> Array:
     return tails + (short & (p.k > p.contraction.k_multiple)) + single
 
 
-def _ranking(tiles: Tiles, p: Product, machine: Machine) -> Ranking:
+def _ranking(tiles: Tiles, p: CubeWork, machine: Machine) -> Ranking:
     import numpy as np
 
     costs, shape = estimate(tiles, p, machine), tiles.shape

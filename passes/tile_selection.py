@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import TensorType, i32
 from xdsl.ir import Attribute, SSAValue
 
-from pyptoc.dialects.expr import Expr
+from pyptoc.dialects.expr import ZERO, Expr
 from pyptoc.dialects.npu_indexing import TopkOp as MergeOp
 from pyptoc.dialects.pypto.elementwise import LtOp, WhereOp
 from pyptoc.dialects.pypto.indexing import ArgsortOp, TopkOp
@@ -35,8 +35,7 @@ from pyptoc.passes.index_tiles import kept_at_once
 from pyptoc.passes.shapes import Shapes
 from pyptoc.passes.structured import is_one
 from pyptoc.passes.task_builder import (
-    ONE,
-    ZERO,
+    SINGLE,
     BodyBuilder,
     Extent,
     bounded_type,
@@ -67,7 +66,7 @@ class SelectionBody:
     def __post_init__(self) -> None:
         self.element = element_type(self.op.source)
         self.total = self.shapes.dims(self.op.source)[-1]
-        self.rows = self.outer[-1] if self.outer else ONE
+        self.rows = self.outer[-1] if self.outer else SINGLE
 
     def run(self, body: BodyBuilder) -> None:
         """The lists of the rows of one task."""
@@ -160,7 +159,8 @@ class SelectionBody:
         dims = self.shapes.dims(op.lengths)
         aligned = list(self.outer)[len(self.outer) - len(dims) :]
         extents = [
-            ONE if is_one(dims, axis) else extent for axis, extent in enumerate(aligned)
+            SINGLE if is_one(dims, axis) else extent
+            for axis, extent in enumerate(aligned)
         ]
         lengths = body.tile(op.lengths, extents)
         if self.rows.bound == 1 or (extents and extents[-1] is self.rows):

@@ -42,7 +42,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
-from pyptoc.dialects.expr import Expr
+from pyptoc.dialects.expr import ZERO, Expr
 from pyptoc.dialects.npu_attrs import Unit
 from pyptoc.dialects.pypto.attrs import VecTileAttr
 from pyptoc.dialects.pypto.elementwise import BINARY_OPS, CastOp
@@ -63,11 +63,11 @@ from pyptoc.passes.structured import (
     fold_of,
     identity,
     is_one,
+    is_row_value,
     tensor_operands,
 )
 from pyptoc.passes.task_builder import (
-    ONE,
-    ZERO,
+    SINGLE,
     BodyBuilder,
     Extent,
     Roots,
@@ -185,7 +185,7 @@ class TaskBody:
         grid = self.frame.grid[len(loops) :]
         lead = len(self.domain.leading)
         self.leading = [Extent(index, Expr.const(1), 1) for index in grid[:lead]]
-        self.rows = ONE
+        self.rows = SINGLE
         if self.domain.rows is not None:
             start = grid[lead] * self.tiler.rows
             self.rows = cut(start, self.tiler.rows, self.domain.rows, clamp=self.clamp)
@@ -208,7 +208,7 @@ class TaskBody:
             scope.emit(op)
 
     def _phases(self) -> None:
-        top = Scope(self, self.frame.body, ONE, self.row_tiles)
+        top = Scope(self, self.frame.body, SINGLE, self.row_tiles)
         for op in self.ops:
             if is_row_fold(op) and not self.is_row(op.operands[0]):
                 top.define(op.results[0], self._reduce(op, top))
@@ -229,8 +229,7 @@ class TaskBody:
 
     def is_row(self, value: SSAValue) -> bool:
         """Whether `value` has one element a row (and the domain has more)."""
-        dims = self.shapes.dims(value)
-        return not dims or is_one(dims, -1)
+        return is_row_value(self.shapes.dims(value))
 
     def _slice(self, roots: Sequence[Operation]) -> list[Operation]:
         """The full-width ops that `roots` need, themselves included, in order."""
@@ -347,7 +346,8 @@ class Scope:
             domain = [*self.task.leading, self.columns]
         aligned = domain[len(domain) - len(dims) :]
         return [
-            ONE if is_one(dims, axis) else extent for axis, extent in enumerate(aligned)
+            SINGLE if is_one(dims, axis) else extent
+            for axis, extent in enumerate(aligned)
         ]
 
     def tile_of(self, value: SSAValue) -> SSAValue:

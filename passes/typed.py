@@ -21,6 +21,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, SSAValue
 
 from pyptoc.dialects.expr import Expr
+from pyptoc.dialects.subscripts import Mixed
 
 
 def tensor_type(value: SSAValue) -> TensorType[Attribute]:
@@ -74,6 +75,11 @@ def constant(number: float, element: Attribute) -> Attribute:
     low = 0 if integer.signedness.data is Signedness.UNSIGNED else -count // 2
     nearest = max(low, min(low + count - 1, number))
     return IntegerAttr(int(nearest), integer)
+
+
+def as_expr(item: Mixed) -> Expr:
+    """A mixed entry as an expression over SSA values, as it is written."""
+    return Expr.const(item) if isinstance(item, int) else Expr.sym(item)
 
 
 def values_in(expr: Expr) -> list[SSAValue]:

@@ -1,11 +1,13 @@
 """
 Writing the section of the vector cores: each instruction on a core's own half.
 
+    tile.exp %x into %x [%m, 128]                    %m rows, at most 128
+    tile.store %x [%m, 128] into %y[%row, 0]
+    ->
     %mine = pypto.index min(max(%m - 64 * %half, 0), 64)
-    tile.exp %x into %x [%m, 128]             ->   tile.exp %x into %x [%mine, 128]
-    tile.exp %x into %x [%m, 128]             ->   tile.exp %x into %x [%mine, 128]
-    tile.store %x [%m, 128] into %y[%row, 0]  ->   %start = pypto.index
-                                                      %row + min(64 * %half, %m)
+    %start = pypto.index %row + min(64 * %half, %m)
+    tile.exp %x into %x [%mine, 128]
+    tile.store %x [%mine, 128] into %y[%start, 0]
 
 Buffers shrink to what one core has. What only the first core does stands under a
 condition.
@@ -43,6 +45,7 @@ from pyptoc.dialects.tile_vector import Form, vector_op
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.sections import SectionWriter
 from pyptoc.passes.share import Halves, Share
+from pyptoc.passes.typed import as_expr
 
 
 @dataclass(kw_only=True)
@@ -97,7 +100,7 @@ class VectorSectionWriter(SectionWriter):
         if size == share.whole == HALVES * share.half:
             return share.half
         if (size, share.whole) not in self._parts:
-            rest = maximum(_expr(size) - share.half * Expr.sym(self.half), 0)
+            rest = maximum(as_expr(size) - share.half * Expr.sym(self.half), 0)
             mine = minimum(rest, share.half)
             built = self._where_known(size).index_or_int(mine)
             if isinstance(built, SSAValue):
@@ -127,14 +130,14 @@ class VectorSectionWriter(SectionWriter):
     ) -> Mixed:
         """`offset` plus `begin`, computed at the end of `dest`."""
         build = Builder(InsertPoint.at_end(dest), place)
-        return build.index_or_int(_expr(offset) + begin)
+        return build.index_or_int(as_expr(offset) + begin)
 
     def _begin(self, size: Mixed, share: Share) -> Expr:
         """Where this core's part starts, of `size` elements: not behind the last."""
         begin = share.half * Expr.sym(self.half)
         if isinstance(size, int) and size >= share.half:
             return begin
-        return minimum(begin, _expr(size))
+        return minimum(begin, as_expr(size))
 
     # -- operations
 
@@ -270,7 +273,3 @@ def _index_place(per: str, share: Share | None) -> int | None:
         ("row", 0): -1,
         ("column", 1): -1,
     }.get((per, share.axis))
-
-
-def _expr(size: Mixed) -> Expr:
-    return Expr.const(size) if isinstance(size, int) else Expr.sym(size)

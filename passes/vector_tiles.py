@@ -19,16 +19,21 @@ from math import prod
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, OpResult, SSAValue
 
-from pyptoc.dialects.expr import Expr
+from pyptoc.dialects.expr import ONE
 from pyptoc.dialects.pypto.attrs import CubeTileAttr
 from pyptoc.dialects.pypto.reduce import CumsumOp
 from pyptoc.dialects.pypto.shape import ArangeOp, AssembleOp
-from pyptoc.dialects.tile_types import BufType, bytes_of, element_bits
-from pyptoc.passes.cube_tiles import round_up
+from pyptoc.dialects.tile_types import BufType, bytes_of, element_bits, round_up
 from pyptoc.passes.groups import FOLD, Domain, Group, column_bound
 from pyptoc.passes.partials import part_count
 from pyptoc.passes.shapes import Shapes
-from pyptoc.passes.structured import is_one, is_reduction, tensor_operands
+from pyptoc.passes.structured import (
+    costed_as,
+    is_one,
+    is_reduction,
+    is_row_value,
+    tensor_operands,
+)
 from pyptoc.passes.tile_search import representative
 from pyptoc.passes.tile_settings import TILE
 from pyptoc.passes.typed import element_type
@@ -137,15 +142,14 @@ class VectorChooser:
     def work(self) -> VectorWork:
         """What the cost of the group depends on."""
         domain, ops = self.domain, self.group.ops
-        one = Expr.const(1)
         stored = self._moved() - self._loaded()
         return VectorWork(
             prod(map(representative, domain.leading)) * self.trips,
-            representative(domain.rows or one),
+            representative(domain.rows or ONE),
             representative(domain.columns),
             tuple(map(self._shape, self._loaded())),
             tuple(map(self._shape, stored)),
-            tuple((_instruction(op), self._through(op)) for op in ops if op.results),
+            tuple((costed_as(op), self._through(op)) for op in ops if op.results),
             sum(is_reduction(op) or isinstance(op, CumsumOp) for op in ops),
             domain.whole_rows,
         )
@@ -159,7 +163,7 @@ class VectorChooser:
     def _shape(self, value: SSAValue) -> Moved:
         dims = self.shapes.dims(value)
         tall = len(dims) >= 2 and not is_one(dims, -2)
-        wide = bool(dims) and not is_one(dims, -1)
+        wide = not is_row_value(dims)
         return Moved(tall, wide, element_bits(element_type(value)) / 8)
 
     def largest(self, given: tuple[int, ...] | None) -> VectorTile | None:
@@ -246,7 +250,8 @@ class VectorChooser:
             for value in list(live):
                 if last.get(value, index) <= index:
                     size = live.pop(value)
-                    kept += size if phased and self._is_row(value) else 0
+                    if phased and is_row_value(self.shapes.dims(value)):
+                        kept += size
         return worst
 
     def _made(self) -> set[SSAValue]:
@@ -281,15 +286,11 @@ class VectorChooser:
             return 0
         return self.tile_bytes(op.result, rows, columns)
 
-    def _is_row(self, value: SSAValue) -> bool:
-        dims = self.shapes.dims(value)
-        return not dims or is_one(dims, -1)
-
     def tile_bytes(self, value: SSAValue, rows: int, columns: int) -> int:
         """What a tile of `value` takes in a task of so many rows and columns."""
         dims = self.shapes.dims(value)
         height = 1 if len(dims) < 2 or is_one(dims, -2) else rows
-        width = 1 if not dims or is_one(dims, -1) else columns
+        width = 1 if is_row_value(dims) else columns
         if value in self._parts:
             width = self._parts[value]
         return bytes_of(BufType((height, width), element_type(value), "ub"))
@@ -297,14 +298,6 @@ class VectorChooser:
 
 def _seconds(candidate: Candidate) -> float:
     return candidate.cost.seconds
-
-
-def _instruction(op: Operation) -> str:
-    """The name under which machines list the cost of `op`."""
-    name = op.name.partition(".")[2]
-    if is_reduction(op):
-        return f"row_{name.removeprefix('a')}"
-    return "cvt" if name == "cast" else name
 
 
 def _results(op: Operation) -> list[SSAValue]:

@@ -31,7 +31,7 @@ from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IndexType, TensorType
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
-from pyptoc.dialects.expr import Expr, Interval
+from pyptoc.dialects.expr import ONE, Expr, Interval
 from pyptoc.dialects.npu_attrs import Unit
 from pyptoc.dialects.pypto.attrs import CubeTileAttr
 from pyptoc.dialects.pypto.matmul import MatmulOp, ScaledMmOp
@@ -58,8 +58,6 @@ from pyptoc.passes.tile_settings import nearest_tile
 from pyptoc.passes.typed import tensor_rank
 from pyptoc.passes.windows import window_of
 from pyptoc.runtime.machine import Machine
-
-ONE = Expr.const(1)
 
 
 class UnfitError(Exception):
@@ -210,19 +208,20 @@ class NestBody:
     def _is_known(self, value: SSAValue) -> bool:
         """Whether a scalar is an expression, or comes from outside."""
         index = isinstance(value.owner, IndexOp) and isinstance(value.type, IndexType)
-        return index or is_constant(value) or not self._is_inside(value)
+        return index or is_constant(value) or not self.is_inside(value)
 
-    def _is_inside(self, value: SSAValue) -> bool:
+    def is_inside(self, value: SSAValue) -> bool:
+        """Whether the nest defines `value`."""
         return defined_in(value, self.loops[0])
 
     def is_tile(self, value: SSAValue) -> bool:
         """Whether the body makes `value`; a window of an outer tensor it reads."""
         window = isinstance(value.owner, ViewOp | TransposeOp)
-        return self._is_inside(value) and not window
+        return self.is_inside(value) and not window
 
     def _window(self, value: SSAValue) -> None:
         base = window_of(value, self.shapes).base
-        if base not in self.dests and self._is_inside(base):
+        if base not in self.dests and self.is_inside(base):
             raise UnfitError("it takes a part of a tensor that the body makes")
 
     def _assemble(self, op: AssembleOp) -> None:
@@ -249,7 +248,7 @@ class NestBody:
     def _keep(self, value: SSAValue, op: MatmulOp) -> None:
         """Note an operand that L1 could hold."""
         owner = value.owner
-        inside = isinstance(owner, Operation) and self._is_inside(value)
+        inside = isinstance(owner, Operation) and self.is_inside(value)
         home = owner.parent if inside and isinstance(owner, Operation) else self.block
         dims = self.shapes.dims(value)
         if len(dims) < 2:
@@ -320,7 +319,7 @@ class NestBody:
 
     def _branch(self, op: scf.IfOp) -> None:
         comparison = op.cond.owner
-        if not isinstance(comparison, IndexOp) and self._is_inside(op.cond):
+        if not isinstance(comparison, IndexOp) and self.is_inside(op.cond):
             raise UnfitError("a condition is computed from data")
         for region in op.regions:
             for block in region.blocks:

@@ -19,19 +19,17 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import AnyFloat, f32
 from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 
-from pyptoc.dialects.expr import Expr
+from pyptoc.dialects.expr import ONE, Expr
 from pyptoc.dialects.npu_attrs import Unit
 from pyptoc.dialects.pypto.matmul import MatmulOp
 from pyptoc.dialects.pypto.shape import AssembleOp, TransposeOp, ViewOp
+from pyptoc.dialects.tile_channel import HALVES
 from pyptoc.dialects.tile_types import BufType, bytes_of
 from pyptoc.passes.cube_tiles import CubeTile
 from pyptoc.passes.lower_mixed import keeps_place, works_in_place
 from pyptoc.passes.structured import is_reduction, is_scan, tensor_operands, unit_of
 from pyptoc.passes.typed import element_type
-from pyptoc.passes.whole_nests import ONE, NestBody, Size
-
-VECTOR_CORES = 2
-"""Vector cores that share the rows of a mixed task."""
+from pyptoc.passes.whole_nests import NestBody, Size
 
 
 @dataclass(eq=False)
@@ -125,7 +123,7 @@ class WorkingSet:
         """Of each piece of a tile."""
         rows, columns = size.most_rows, size.most_columns
         if space == "ub" and self.body.unit == Unit.MIXED and size.rows != ONE:
-            rows = -(-rows // VECTOR_CORES)
+            rows = -(-rows // HALVES)
         width = min(self.widths.get(size.columns, columns), columns)
         whole, rest = divmod(columns, width)
         parts = [width] * whole + [rest] * bool(rest)

@@ -25,15 +25,24 @@ workspace is, every trip keeps its own (`carried`).
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects import func, scf
 from xdsl.dialects.builtin import i8
-from xdsl.ir import Block, BlockArgument, Operation
+from xdsl.ir import Block, Operation
 
 from pyptoc.dialects.context import PyptocContext
-from pyptoc.dialects.expr import Expr, Facts, bound_without, maximum, minimum, prove_le
+from pyptoc.dialects.expr import (
+    ONE,
+    ZERO,
+    Expr,
+    Facts,
+    bound_without,
+    maximum,
+    minimum,
+    prove_le,
+)
 from pyptoc.dialects.memory import memory_type
 from pyptoc.dialects.npu import AllocOp, PlaceOp, TasksOp
 from pyptoc.dialects.npu_place import stored_bytes
@@ -41,14 +50,11 @@ from pyptoc.passes.buffer_roots import BufferRoots
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.launch_order import LaunchOrder
 from pyptoc.passes.overlap import note_sizes
-from pyptoc.passes.ownership import ancestor_in
 from pyptoc.passes.shapes import Shapes, value_of
-from pyptoc.passes.structured import defined_in
+from pyptoc.passes.size_text import size_text
+from pyptoc.passes.structured import defined_before, symbol_in
 from pyptoc.passes.task_builder import Roots
 from pyptoc.passes.task_form import replace_op
-from pyptoc.passes.workspace_text import size_text
-
-ZERO, ONE = Expr.const(0), Expr.const(1)
 
 ALIGNMENT = 512
 """Workspaces in an arena start at a multiple of so many bytes."""
@@ -210,7 +216,7 @@ class Workspaces:
 
     def _bound(self, e: Expr, op: scf.ForOp | scf.IfOp) -> Expr | None:
         """A bound of `e` in terms of what is defined before `op`."""
-        inner = {key for key in e.symbols() if is_inside(key, op)}
+        inner = {key for key in e.symbols() if symbol_in(key, op)}
         return bound_without(e, inner, self.facts, upper=True) if inner else e
 
     def _trips(self, loop: scf.ForOp) -> Expr:
@@ -285,8 +291,8 @@ class Workspaces:
             self.order.are_inside(one.nodes | other.nodes, block)
             and self.order.comes_after(other.nodes, one.nodes, block)
             and all(
-                is_known_before(key, block, first)
-                for key in (*other.size.symbols(), *one.size.symbols())
+                value is None or defined_before(value, first)
+                for value in map(value_of, (*other.size.symbols(), *one.size.symbols()))
             )
         )
 
@@ -310,7 +316,9 @@ class Workspaces:
 
     def _position(self, area: Area, block: Block) -> Operation:
         """The op of `block` before which the memory is needed first."""
-        found = [ancestor_in(member.alloc, block) for member in area.members]
+        found = [
+            block.find_ancestor_op_in_block(member.alloc) for member in area.members
+        ]
         return min(
             (op for op in found if op is not None), key=block.get_operation_index
         )
@@ -389,26 +397,7 @@ def is_handed_on(op: Operation) -> bool:
     return isinstance(op, scf.YieldOp | scf.ForOp | scf.IfOp)
 
 
-def is_inside(key: Hashable, op: Operation) -> bool:
-    """Whether a symbol is a value that `op` defines inside."""
-    value = value_of(key)
-    return value is not None and defined_in(value, op)
-
-
-def is_known_before(key: Hashable, block: Block, op: Operation) -> bool:
-    """Whether a symbol has its value where `op` stands in `block`."""
-    value = value_of(key)
-    if value is None or isinstance(value, BlockArgument):
-        return True
-    owner = value.owner
-    assert isinstance(owner, Operation)
-    home = ancestor_in(owner, block)
-    if home is None:
-        return True
-    return block.get_operation_index(home) < block.get_operation_index(op)
-
-
 def ancestor_block(op: Operation, parent: Operation) -> Block:
     """The block of `parent` that `op` is in."""
     found: Iterable[Block] = (b for region in parent.regions for b in region.blocks)
-    return next(block for block in found if ancestor_in(op, block) is not None)
+    return next(block for block in found if block.is_ancestor(op))

@@ -31,9 +31,9 @@ def passes() -> str:
         lines.append(f"{name:<{width}}  {cls.summary}")
         for option in get_pass_option_infos(cls):
             default = _default(cls, option.name)
-            lines.append(
-                f"{'':<{width}}    {option.name}: {option.expected_type}{default}"
-            )
+            # Annotations are text, which comes in quotes.
+            kind = option.expected_type.strip("'")
+            lines.append(f"{'':<{width}}    {option.name}: {kind}{default}")
     return "\n".join(lines)
 
 

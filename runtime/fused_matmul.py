@@ -281,4 +281,5 @@ def _scales_ahead(at: tuple[int, int], pairs: bool, blocks: int) -> tuple[int, i
 
 
 def address(array: Array) -> int:
+    """Where the elements of an array lie."""
     return array.__array_interface__["data"][0]

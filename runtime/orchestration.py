@@ -32,8 +32,6 @@ from pyptoc.runtime.numerics import storage_dtype
 from pyptoc.runtime.show import show_value
 from pyptoc.runtime.translate import KernelTranslator
 
-Launch = Callable[[tuple[int, ...], tuple[Memory, ...], tuple[Any, ...]], None]
-
 
 class Aliases:
     """Which memrefs of a function may be the same memory (sets of values)."""

@@ -27,7 +27,7 @@ from xdsl.ir import Attribute
 from pyptoc.dialects.expr import Expr, minimum
 from pyptoc.dialects.walk import Walk
 from pyptoc.passes import tile_search
-from pyptoc.passes.cube_cost import PIPES, Costs, Product, Tiles, estimate
+from pyptoc.passes.cube_cost import PIPES, Costs, CubeWork, Tiles, estimate
 from pyptoc.passes.cube_tiles import Contraction, CubeTile, bytes_by_space, overflow
 from pyptoc.passes.tile_search import representative, search
 from pyptoc.runtime.machine import Machine, load_machine
@@ -37,9 +37,9 @@ E4, E5 = Float8E4M3FNType(), Float8E5M2Type()
 TILE = CubeTile(128, 128, 64, 256, 256, 256, 256)
 
 
-def product(m: int, n: int, k: int, element: Attribute = f16, **more) -> Product:
+def product(m: int, n: int, k: int, element: Attribute = f16, **more) -> CubeWork:
     result = more.pop("result", i32 if element == i8 else f32)
-    return Product(
+    return CubeWork(
         Contraction(element, element, m, n, k, False, False),
         m,
         n,
@@ -49,13 +49,13 @@ def product(m: int, n: int, k: int, element: Attribute = f16, **more) -> Product
     )
 
 
-def cost(p: Product, tile: CubeTile, walk: str, machine: Machine) -> Costs:
+def cost(p: CubeWork, tile: CubeTile, walk: str, machine: Machine) -> Costs:
     order, *blocks = walk.replace("x", " ").split()
     pair = (int(blocks[0]), int(blocks[1])) if blocks else None
     return estimate(Tiles.of(tile, Walk(order, pair)), p, machine)
 
 
-def microseconds(p: Product, tile: CubeTile, walk: str, machine: Machine) -> float:
+def microseconds(p: CubeWork, tile: CubeTile, walk: str, machine: Machine) -> float:
     return float(cost(p, tile, walk, machine).seconds[0]) * 1e6
 
 
@@ -163,7 +163,7 @@ FINE = Lattice(
 )
 
 
-def optimum(p: Product, machine: Machine, lattice: Lattice) -> float:
+def optimum(p: CubeWork, machine: Machine, lattice: Lattice) -> float:
     """The least modelled time on the lattice, in seconds."""
     c = p.contraction
 
@@ -202,7 +202,7 @@ def optimum(p: Product, machine: Machine, lattice: Lattice) -> float:
     return float(seconds.min())
 
 
-def drawn(random: Random) -> tuple[Product, Machine]:
+def drawn(random: Random) -> tuple[CubeWork, Machine]:
     """Some matmul, and a machine that has its types."""
     machine = random.choice((NEW, OLD))
     f8 = [E4, E5] if machine is NEW else []
@@ -226,7 +226,7 @@ def drawn(random: Random) -> tuple[Product, Machine]:
         bias=not scaled and random.random() < 0.2,
     )
     splits = not (contraction.output_scales or contraction.bias)
-    return Product(
+    return CubeWork(
         contraction,
         m,
         n,

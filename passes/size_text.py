@@ -3,13 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from math import prod
 
 from xdsl.dialects import func
 from xdsl.ir import BlockArgument, SSAValue
 
 from pyptoc.dialects.expr import Expr
-from pyptoc.passes.ownership import byte_text
+from pyptoc.dialects.tile_types import element_bits
 from pyptoc.passes.shapes import DimKey, argument_dimension_names
+from pyptoc.passes.typed import tensor_type
+
+
+def tensor_text(value: SSAValue) -> str:
+    """How large a tensor is: `4.19 MB`; with dynamic sizes its type."""
+    type_ = tensor_type(value)
+    shape = type_.get_shape()
+    if min(shape, default=0) < 0:
+        return str(type_)
+    return byte_text(prod(shape) * element_bits(type_.element_type) / 8)
+
+
+def byte_text(size: float) -> str:
+    """`4.19 MB`"""
+    unit = "B"
+    for unit in ("B", "KB", "MB", "GB"):
+        if size < 1000 or unit == "GB":
+            break
+        size /= 1000
+    return f"{float(size):.3g} {unit}"
 
 
 def size_text(size: Expr, function: func.FuncOp) -> str:
