@@ -95,7 +95,7 @@ def absorb_next(
         change = "the tile asks for a split of K"
     if isinstance(change, str):
         what = user.name.split(".")[-1]
-        ctx.remark(user, f"{what} is a task of its own: {change}")
+        ctx.remark(user, f"the store of the product does not do the {what}: {change}")
         return None
     product.result.name_hint = user.results[0].name_hint
     new = renewed(product, change, user.results[0].type)

@@ -17,7 +17,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from xdsl.ir import SSAValue
+from xdsl.dialects import scf
+from xdsl.ir import BlockArgument, SSAValue
 
 from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.pypto.attrs import SPLIT_CHOSEN, CubeTileAttr
@@ -38,6 +39,7 @@ from pyptoc.passes.groups import (
 )
 from pyptoc.passes.matmul_shape import contraction_of, matmul_shape
 from pyptoc.passes.mixed_tiles import MixedChooser, Product, Read
+from pyptoc.passes.ownership import root_of
 from pyptoc.passes.shapes import Shapes
 from pyptoc.passes.structured import is_one, tensor_operands
 from pyptoc.passes.tile_settings import nearest_tile
@@ -104,6 +106,8 @@ class Fusing:
         for op in readers(base):
             if op not in members or (isinstance(op, AssembleOp) and op.dest is base):
                 return f"its result is read by '{op.name}' as well"
+        if any(self._may_change(value) for value in (product.lhs, product.rhs)):
+            return "what it multiplies may lie where the result is stored"
         if isinstance(product, MatmulOp) and product.scale is not None:
             return "its scale is applied on the way to memory"
         tile = nearest_tile(product, CubeTileAttr, lambda tiles: tiles.cube)
@@ -114,6 +118,16 @@ class Fusing:
         if made != wanted and not self.machine.can_cast(made, wanted):
             return f"vector cores do not cast {made} to {wanted}"
         return None
+
+    def _may_change(self, value: SSAValue) -> bool:
+        """Whether tasks of the group might store into what a product reads."""
+        base = window_of(value, self.shapes).base
+        loop = base.owner.parent_op() if isinstance(base, BlockArgument) else None
+        stores = [op for op in self.part.ops if isinstance(op, AssembleOp)]
+        is_carried = (
+            isinstance(loop, scf.ForOp) and "npu.parallel" not in loop.attributes
+        )
+        return is_carried or any(root_of(s.dest) is root_of(base) for s in stores)
 
     def _window_obstacle(self) -> str | None:
         """Each window is a tile of the domain, no two of one product overlap."""
@@ -186,7 +200,7 @@ class Fusing:
             tasks = blocks(shape.batch)
             tasks *= tiles(shape.m, alone.m1) * tiles(shape.n, alone.n1)
             choices = [1]
-            if given is not None and given.split_k == SPLIT_CHOSEN:
+            if given is None or given.split_k == SPLIT_CHOSEN:
                 steps = -(-(c.k or 1) // alone.k1) if c.k is not None else 4
                 choices += list(range(2, min(steps, 8) + 1))
             times = {

@@ -70,6 +70,14 @@ class PlanMemoryPass(PyptocPass):
     """How many slots what a loop loads may have, where memory allows."""
 
     def run(self, ctx: PyptocContext, module: ModuleOp) -> None:
+        if self.slots < 1:
+            error(
+                None,
+                "PTO504",
+                f"plan-memory{{slots={self.slots}}}: a buffer has at least one slot",
+                rule="slots is a whole number of at least 1",
+                help="plan-memory{slots=2}",
+            )
         for kernel in kernels_of(module).values():
             found = lifetimes(kernel)
             flagged = is_synchronised(kernel)

@@ -44,7 +44,7 @@ from pyptoc.dialects.npu import AssembleOp, TasksOp
 from pyptoc.dialects.npu_attrs import Unit
 from pyptoc.dialects.pypto.attrs import CubeTileAttr, VecTileAttr
 from pyptoc.dialects.pypto.elementwise import AddOp
-from pyptoc.dialects.pypto.shape import CloneOp, EmptyOp, FullOp, ViewOp
+from pyptoc.dialects.pypto.shape import CloneOp, EmptyOp, FullOp, TransposeOp, ViewOp
 from pyptoc.passes.base import PyptocPass
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.cleanup import erase_dead
@@ -107,6 +107,8 @@ class SplitKPass(PyptocPass):
                             self.strategy is None and is_atomic(tasks)
                         )
                         SplitK(ctx, tasks, factor, roots, atomic).run()
+                elif tasks.unit.data == Unit.MIXED and (self.factor or 1) > 1:
+                    ctx.remark(tasks, "not split over K: its sums are read on chip")
             erase_dead(function)
 
 
@@ -349,10 +351,9 @@ class SplitK:
 
 
 def reads_in_task(op: Operation) -> bool:
-    """Whether `op` is a view in the body of a vector task."""
+    """Whether `op` is a view in the body of a vector task, and is not transposed."""
     tasks = enclosing(op, TasksOp)
-    return (
-        isinstance(op, ViewOp)
-        and tasks is not None
-        and (tasks.unit.data == Unit.VECTOR)
-    )
+    if not isinstance(op, ViewOp) or tasks is None or tasks.unit.data != Unit.VECTOR:
+        return False
+    users = (use.operation for use in op.results[0].uses)
+    return not any(isinstance(user, TransposeOp) for user in users)

@@ -38,7 +38,7 @@ func.func @scaled_to_i8(%a: tensor<4x64xi8>, %b: tensor<64x96xi8>, %s: tensor<96
 // CHECK-LABEL: func.func @mx
 // CHECK-NEXT: %h = pypto.scaled_mm %a, %b scales %sa, %sb to bf16
 // CHECK-NEXT: %r = pypto.relu %h
-// REMARK: remark[PTO300]: relu is a task of its own: a scaled product stores what it sums up
+// REMARK: remark[PTO300]: the store of the product does not do the relu: a scaled product stores what it sums up
 func.func @mx(%a: tensor<4x64xf8E4M3FN>, %b: tensor<64x96xf8E4M3FN>, %sa: tensor<4x1x2xf8E8M0FNU>, %sb: tensor<1x96x2xf8E8M0FNU>) -> tensor<4x96xbf16> {
   %y = pypto.scaled_mm %a, %b scales %sa, %sb
   %h = pypto.cast %y to bf16
@@ -50,7 +50,7 @@ func.func @mx(%a: tensor<4x64xf8E4M3FN>, %b: tensor<64x96xf8E4M3FN>, %sa: tensor
 // CHECK-LABEL: func.func @rounded_twice
 // CHECK-NEXT: pypto.matmul %a, %b to f16
 // CHECK-NEXT: pypto.cast %y to bf16
-// REMARK: cast is a task of its own: the product is rounded to f16 before
+// REMARK: the store of the product does not do the cast: the product is rounded to f16 before
 func.func @rounded_twice(%a: tensor<4x64xf16>, %b: tensor<64x96xf16>) -> tensor<4x96xbf16> {
   %y = pypto.matmul %a, %b to f16
   %h = pypto.cast %y to bf16
@@ -65,9 +65,9 @@ func.func @rounded_twice(%a: tensor<4x64xf16>, %b: tensor<64x96xf16>) -> tensor<
 // CHECK-NEXT: pypto.cast %r to i32 mode rint
 // CHECK-NEXT: pypto.matmul %c, %d scale %s :
 // CHECK-NEXT: pypto.cast %w to i8 :
-// REMARK: cast is a task of its own: a store rounds to nearest, not by mode floor
-// REMARK: cast is a task of its own: no store turns f32 into i32
-// REMARK: cast is a task of its own: a store to i8 rounds to nearest and saturates
+// REMARK: the store of the product does not do the cast: a store rounds to nearest, not by mode floor
+// REMARK: the store of the product does not do the cast: no store turns f32 into i32
+// REMARK: the store of the product does not do the cast: a store to i8 rounds to nearest and saturates
 func.func @other_modes(%a: tensor<4x64xf16>, %b: tensor<64x96xf16>, %c: tensor<4x64xi8>, %d: tensor<64x96xi8>, %s: tensor<1xf32>)
     -> (tensor<4x96xf16>, tensor<4x96xi32>, tensor<4x96xi8>) {
   %y = pypto.matmul %a, %b
@@ -88,7 +88,7 @@ func.func @other_modes(%a: tensor<4x64xf16>, %b: tensor<64x96xf16>, %c: tensor<4
 // CHECK-NEXT: pypto.exp %y
 // CHECK-NEXT: pypto.matmul %a, %b {tile = {{.*}}split_k = 2>}
 // CHECK-NEXT: pypto.relu %z
-// REMARK: relu is a task of its own: the tile asks for a split of K
+// REMARK: the store of the product does not do the relu: the tile asks for a split of K
 #split = #pypto.cube<m = [16, 16], k = [32, 32], n = [96, 96], split_k = 2>
 func.func @kept(%a: tensor<4x64xf16>, %b: tensor<64x96xf16>) -> (tensor<4x96xf32>, tensor<4x96xf32>, tensor<4x96xf32>) {
   %y = pypto.matmul %a, %b
@@ -119,10 +119,10 @@ func.func @bias(%a: tensor<?x64xbf16>, %b: tensor<64x96xbf16>, %s: tensor<96xf32
 // -----
 // CHECK-LABEL: func.func @no_bias
 // CHECK-COUNT-4: pypto.add
-// REMARK: add is a task of its own: it adds no tensor
-// REMARK: add is a task of its own: a bias is one number for each column
-// REMARK: add is a task of its own: a bias is one number for each column
-// REMARK: add is a task of its own: it comes behind what the store does
+// REMARK: the store of the product does not do the add: it adds no tensor
+// REMARK: the store of the product does not do the add: a bias is one number for each column
+// REMARK: the store of the product does not do the add: a bias is one number for each column
+// REMARK: the store of the product does not do the add: it comes behind what the store does
 func.func @no_bias(%a: tensor<4x64xf16>, %b: tensor<64x96xf16>, %c: tensor<4x96xf32>, %d: tensor<4x1xf32>, %s: tensor<96xf32>)
     -> (tensor<4x96xf32>, tensor<4x96xf32>, tensor<4x96xf32>, tensor<4x96xf32>) {
   %x = pypto.matmul %a, %b

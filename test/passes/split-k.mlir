@@ -71,3 +71,17 @@ func.func @atomic(%a: tensor<?x200xi8>, %b: tensor<200x64xi8>) -> tensor<?x64xi3
 // ADD: npu.assemble {{.*}} {combine = "add"}
 // ADD-LABEL: func.func @atomic
 // ADD: npu.assemble {{.*}} {combine = "add"}
+
+// What reads the product transposed reads the sum, which a copy makes.
+func.func @transposed(%a: tensor<16x96xf16>, %b: tensor<96x80xf16>) -> tensor<80x16xf32> {
+  %y = pypto.matmul %a, %b {tile = #pypto.cube<m = [16, 16], k = [32, 32], n = [80, 80], split_k = 3>}
+  %t = pypto.transpose %y perm [1, 0]
+  %e = pypto.exp %t
+  func.return %e : tensor<80x16xf32>
+}
+// CHECK-LABEL: func.func @transposed
+// CHECK: on cube
+// CHECK: on vector {tag = "split_k"}
+// CHECK: on vector
+// CHECK: [[V:%[0-9]+]] = pypto.view
+// CHECK-NEXT: pypto.transpose [[V]]

@@ -240,3 +240,22 @@ def test_random_products(number: int) -> None:
     while program.needs_mx and machine != "ascend950":
         program = fused(random)
     stages(program, machine, number + 1)
+
+
+def test_what_a_loop_carries_is_multiplied() -> None:
+    """The product may read where its readers store: each has a launch of its own."""
+    text = """
+    func.func @f(%x: tensor<16x64xf16>, %w: tensor<64x64xf16>) -> tensor<16x64xf16> {
+      %z = pypto.for (%j = 0 to 4) iter(%d = %x) {
+        %s = pypto.matmul %d, %w
+        %e = pypto.abs %s
+        %b = pypto.cast %e to f16
+        pypto.yield %b
+      }
+      func.return %z : tensor<16x64xf16>
+    }
+    """
+    w = np.roll(np.eye(64), 3, axis=1).astype(np.float16)
+    x = np.arange(-512, 512).reshape(16, 64).astype(np.float16)
+    (found,) = pyptoc.compile(text).run(x=x, w=w).values()
+    assert np.array_equal(found, np.roll(np.abs(x), 12, axis=1))
