@@ -167,20 +167,6 @@ def test_size_does_not_depend_on_the_operator_s_sizes(case: Case, loop: bool) ->
 
 
 NAMES = default_pipeline().split(",")
-CUTS = ("decompose", "partition", "assemble-buffers", "lower-to-tile")
-"""After these passes one tool could hand over to another."""
-
-
-@FORMS
-@pytest.mark.parametrize("cut", CUTS)
-def test_two_halves_of_the_pipeline_give_the_whole(cut: str, loop: bool) -> None:
-    at = NAMES.index(cut) + 1
-    first, second = ",".join(NAMES[:at]), ",".join(NAMES[at:])
-    code, half, err = call(str(FILES[loop]), f"--pipeline={first}")
-    assert code == 0, err
-    code, rest, err = call("-", f"--pipeline={second}", stdin=half)
-    assert code == 0, err
-    assert rest == pyptoc.compile(FILES[loop]).text
 
 
 @dataclass
