@@ -45,7 +45,7 @@ from pyptoc.passes.matmul_shape import may_split
 from pyptoc.passes.shapes import Shapes
 from pyptoc.passes.structured import unit_of
 from pyptoc.passes.task_form import replace_op
-from pyptoc.passes.typed import element_type
+from pyptoc.passes.typed import element_type, tensor_rank
 
 NARROW: dict[Attribute, tuple[Attribute, ...]] = {
     f32: (bf16, f16),
@@ -97,6 +97,9 @@ def absorb_next(
         what = user.name.split(".")[-1]
         ctx.remark(user, f"the store of the product does not do the {what}: {change}")
         return None
+    if "bias" in change and tensor_rank(change["bias"]) > 1:
+        row = ReshapeOp.make(change["bias"], [-1])
+        change = {"bias": Builder.before(user).value(row)}
     product.result.name_hint = user.results[0].name_hint
     new = renewed(product, change, user.results[0].type)
     replace_op(user, new)
@@ -163,8 +166,6 @@ def with_bias(product: Product, add: AddOp, shapes: Shapes) -> Change | str:
         return "a bias is one number for each column"
     if element_type(bias) != element_type(product.result):
         return f"a bias of {element_type(product.result)} is wanted"
-    if outer:
-        bias = Builder.before(add).value(ReshapeOp.make(bias, [-1]))
     return {"bias": bias}
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 
 from xdsl.dialects import scf
@@ -27,6 +28,7 @@ from pyptoc.dialects.pypto.shape import AssembleOp
 from pyptoc.dialects.tile_channel import HALVES
 from pyptoc.passes import cube_tiles
 from pyptoc.passes.cube_tiles import CubeTile
+from pyptoc.passes.form_tasks import is_parallel
 from pyptoc.passes.fusion_cost import FusionCosts, bits_of, known
 from pyptoc.passes.groups import (
     NARROW,
@@ -62,6 +64,11 @@ class Fusing:
     @property
     def chooser(self) -> MixedChooser:
         return MixedChooser(self.bases, self.part, self.shapes, self.machine)
+
+    @cached_property
+    def tile(self) -> CubeTile | None:
+        """The tile of the group, once `bases` are those that stay."""
+        return self.chooser.choose()
 
     def obstacle(self) -> str | None:
         """Why not; None if they can, whatever it costs."""
@@ -124,9 +131,7 @@ class Fusing:
         base = window_of(value, self.shapes).base
         loop = base.owner.parent_op() if isinstance(base, BlockArgument) else None
         stores = [op for op in self.part.ops if isinstance(op, AssembleOp)]
-        is_carried = (
-            isinstance(loop, scf.ForOp) and "npu.parallel" not in loop.attributes
-        )
+        is_carried = isinstance(loop, scf.ForOp) and not is_parallel(loop)
         return is_carried or any(root_of(s.dest) is root_of(base) for s in stores)
 
     def _window_obstacle(self) -> str | None:
@@ -146,7 +151,7 @@ class Fusing:
         return None
 
     def _tile_obstacle(self) -> str | None:
-        if self.chooser.choose() is None:
+        if self.tile is None:
             return "no tile of what is live at once fits L0C and UB"
         return None
 
@@ -158,7 +163,7 @@ class Fusing:
 
     def repeated(self) -> float:
         """What it takes to go over long rows of the product in memory once more."""
-        tile = self.chooser.choose()
+        tile = self.tile
         domain = domain_of(self.part.ops, self.shapes)
         assert tile is not None
         assert domain is not None
@@ -170,7 +175,7 @@ class Fusing:
         return self._vector_time(domain, tasks, tile, inside=False)
 
     def _together(self) -> float:
-        tile = self.chooser.choose()
+        tile = self.tile
         domain = domain_of(self.part.ops, self.shapes)
         assert tile is not None
         assert domain is not None
