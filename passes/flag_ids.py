@@ -94,29 +94,30 @@ def _assign_pair(
             shortage.pairs.add(pair)
             continue
         # Go on as if what is asked for were there, to ask for all of it at once.
-        order = _order_back(pair, unit, units[:number])
-        if order is None:
+        for order in _orders_back(pair, unit, units[:number]):
+            over = max(known, plan.node.items[order.after_item].last + 1)
+            if _place(unit, [over >= last for last in free_from], free_from):
+                shortage.orders.add(order)
+                asked = over
+                break
+        else:
             shortage.barriers.add(unit.barrier)
             free_from = [UNKNOWN] * count
-        else:
-            shortage.orders.add(order)
-            asked = plan.node.items[order.after_item].last + 1
-        _place(unit, [asked >= last for last in free_from], free_from)
+            _place(unit, [True] * count, free_from)
 
 
-def _order_back(pair: Pair, unit: _Unit, earlier: list[_Unit]) -> Order | None:
-    """Let the source know that a wait for one of its older flags is over."""
-    done = [one.last_item for one in earlier if one.last_item < unit.set_before]
-    if not done:
-        return None
+def _orders_back(pair: Pair, unit: _Unit, earlier: list[_Unit]) -> Iterator[Order]:
+    """Ways to let the source know that a wait for one of its older flags is over."""
+    recent = sorted(one.last_item for one in earlier if one.last_item < unit.set_before)
+    recent = recent[-8:]
     # The middle one frees half of the ids and leaves the other half in flight.
-    recent = sorted(done)[-8:]
-    needed = recent[len(recent) // 2] if unit.width == 1 else recent[-1]
-    return Order((pair[1], pair[0]), needed, unit.set_before)
+    for needed in {recent[len(recent) // 2]: 0, recent[-1]: 0} if recent else ():
+        yield Order((pair[1], pair[0]), needed, unit.set_before)
 
 
 def _place(unit: _Unit, free: list[bool], free_from: list[int]) -> bool:
-    """Give each flag of a unit free consecutive ids, the widest first."""
+    """Give each flag of a unit free consecutive ids, the widest first, or none any."""
+    bases: dict[Flag, int] = {}
     for flag in sorted(unit.flags, key=lambda flag: -flag.width):
         width = flag.width
         for base in range(len(free) - width + 1):
@@ -124,8 +125,9 @@ def _place(unit: _Unit, free: list[bool], free_from: list[int]) -> bool:
                 break
         else:
             return False
+        bases[flag] = base
+        free[base : base + width] = [False] * width
+    for flag, base in bases.items():
         flag.base = base
-        for number in range(base, base + width):
-            free[number] = False
-            free_from[number] = unit.last_wait
+        free_from[base : base + flag.width] = [unit.last_wait] * flag.width
     return True
