@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
 from typing import Any, ClassVar, Self, TypeAlias, cast
@@ -74,6 +73,7 @@ from pyptoc.dialects.literals import (
     located,
     parse_number,
 )
+from pyptoc.dialects.record import record
 from pyptoc.dialects.tile_in_place import may_take
 from pyptoc.dialects.tile_types import (
     BufType,
@@ -142,7 +142,7 @@ class Result(Enum):
     ANY = "any"
 
 
-@dataclass(frozen=True)
+@record
 class Family:
     """One row of the table: an instruction `tile.<name>`."""
 

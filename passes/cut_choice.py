@@ -12,13 +12,13 @@ then made by a group of their own.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import Operation, OpResult, SSAValue
 
 from pyptoc.dialects.context import PyptocContext
 from pyptoc.dialects.pypto.shape import AssembleOp
+from pyptoc.dialects.record import record
 from pyptoc.passes.cut_rows import Cut, backward, copy_behind
 from pyptoc.passes.fusion_cost import FusionCosts, bits_of
 from pyptoc.passes.groups import CUT, Domain, Group, domain_of
@@ -33,7 +33,7 @@ MOST_ROWS = 64
 Parts = tuple[Sequence[Operation], Sequence[Operation]]
 
 
-@dataclass
+@record(frozen=False)
 class RowCuts:
     """Decides for one vector group."""
 

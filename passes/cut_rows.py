@@ -22,7 +22,7 @@ memory, in its narrowest form, or is computed again, whichever is cheaper.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from xdsl.dialects.builtin import IntegerAttr, UnitAttr, i64
 from xdsl.ir import Operation, OpResult, SSAValue
@@ -30,6 +30,7 @@ from xdsl.ir import Operation, OpResult, SSAValue
 from pyptoc.dialects.pypto.elementwise import CastOp
 from pyptoc.dialects.pypto.reduce import ReductionOp
 from pyptoc.dialects.pypto.shape import AssembleOp, EmptyOp
+from pyptoc.dialects.record import record
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.fusion_cost import FusionCosts, bits_of
 from pyptoc.passes.groups import CUT, FOLD, NARROW, PARTIAL, folds_columns
@@ -38,7 +39,7 @@ from pyptoc.passes.structured import is_one, is_scan, tensor_operands
 from pyptoc.passes.typed import element_type
 
 
-@dataclass
+@record(frozen=False)
 class Cut:
     """The ops of a group before and behind its first reductions."""
 

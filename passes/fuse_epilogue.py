@@ -18,7 +18,6 @@ so.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from xdsl.dialects.builtin import (
@@ -58,7 +57,6 @@ Change = dict[str, Any]
 """Fields of a product, by name."""
 
 
-@dataclass(frozen=True)
 class FuseEpiloguePass(PyptocPass):
     """Let products do what stands behind them: bias, relu, a cast."""
 

@@ -17,6 +17,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from pyptoc.dialects.diagnostics import did_you_mean, error
+from pyptoc.dialects.record import record
 from pyptoc.passes import DEFAULT_PIPELINE, LEVELS, PASSES, pass_class
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ CODE = "PTO504"
 _TOKEN = re.compile(r'\s*([A-Za-z_][\w.-]*|"[^"]*"|-?[\w.+-]+|[{}=,])')
 
 
-@dataclasses.dataclass
+@record(frozen=False)
 class _Reader:
     """A cursor over the words of a pipeline text."""
 

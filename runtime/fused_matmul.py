@@ -10,13 +10,13 @@ boxes lie side by side in memory are multiplied at once.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
+from pyptoc.dialects.record import record
 from pyptoc.runtime.decode import Decode
 from pyptoc.runtime.images import Images
 from pyptoc.runtime.matmul import (
@@ -34,7 +34,7 @@ LARGEST = 2**21
 """Elements of an operand that is joined from several boxes."""
 
 
-@dataclass(frozen=True)
+@record
 class Side:
     """How one operand of a matmul is read from L1."""
 
@@ -135,7 +135,7 @@ class Piece(NamedTuple):
     b: Operand
 
 
-@dataclass(frozen=True)
+@record
 class FusedMatmul:
     """One matmul of a kernel, with the moves of its operands."""
 

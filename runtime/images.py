@@ -19,7 +19,6 @@ depend on (`k5`), its f32 image is kept for the launch.
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -28,6 +27,7 @@ from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue
 
 from pyptoc.dialects.npu_kernel import KernelOp
+from pyptoc.dialects.record import record
 from pyptoc.dialects.tile import SlotOp
 from pyptoc.dialects.tile_alloc import Allocation
 from pyptoc.dialects.tile_transfer import LoadOp
@@ -99,7 +99,7 @@ class Images:
         self.bytes += image.nbytes
 
 
-@dataclass(frozen=True)
+@record
 class DirectLoad:
     """A load that need not be made."""
 

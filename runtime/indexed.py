@@ -10,13 +10,13 @@ every other dimension, and the places along the axes.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
 
 from pyptoc.dialects.diagnostics import Diagnostic, RunError
 from pyptoc.dialects.indexed import IndexedAccess
+from pyptoc.dialects.record import record
 from pyptoc.runtime.failures import raise_out_of_bounds
 from pyptoc.runtime.memory import Array
 
@@ -24,7 +24,7 @@ Key = tuple["slice[int, int, None] | Array", ...]
 """A subscript: ranges, and an array of places along each axis."""
 
 
-@dataclass(frozen=True)
+@record
 class Place:
     """The numbers of one execution of an indexed access."""
 
@@ -222,7 +222,7 @@ def gather(
         target[...] = lines.reshape(target.shape)
 
 
-@dataclass
+@record(frozen=False)
 class Seen:
     """The indices that the scatters of one launch have used, for `unique`."""
 

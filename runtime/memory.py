@@ -10,7 +10,6 @@ matmul would decode them anyway. What nobody wrote is 0xFF: NaN in every float t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 from xdsl.ir import Attribute
 
 from pyptoc.dialects.diagnostics import CompileError, Diagnostic
+from pyptoc.dialects.record import record
 from pyptoc.dialects.tile_alloc import Allocation
 from pyptoc.dialects.tile_types import BufType, Space, bytes_of
 from pyptoc.runtime.machine import Machine
@@ -33,7 +33,7 @@ _IMAGES = (Space.L0A, Space.L0B)
 _PACKED = (Space.SCALE_A, Space.SCALE_B)
 
 
-@dataclass(frozen=True)
+@record
 class Memory:
     """An array in gm; `written` marks its elements that were stored, if asked for."""
 

@@ -22,7 +22,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, NoReturn, cast
 
 import numpy as np
@@ -32,6 +31,7 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 
 from pyptoc.dialects.npu_kernel import KernelOp
 from pyptoc.dialects.pypto.scalars import DimOp
+from pyptoc.dialects.record import record
 from pyptoc.dialects.tile import AllocOp, SlotOp
 from pyptoc.dialects.tile_channel import HALVES
 from pyptoc.dialects.tile_flags import FlagOp, SetFlagOp
@@ -57,7 +57,7 @@ _LOCAL = re.compile(r"\bv\d+\b")
 """The name of an SSA value in the generated source (see `Translator.fresh`)."""
 
 
-@dataclass
+@record(frozen=False)
 class Core:
     """What the kernels of one executor share: memory, work space, settings."""
 

@@ -20,12 +20,12 @@ adversarial order, make each move. With `check` each load is made.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue
 
+from pyptoc.dialects.record import record
 from pyptoc.dialects.tile import SlotOp, allocation_of
 from pyptoc.dialects.tile_flags import BarrierOp, FlagOp
 from pyptoc.dialects.tile_move import MoveOp
@@ -102,7 +102,7 @@ def _matmul(to: KernelTranslator, operation: Operation) -> None:
         to.line(call)
 
 
-@dataclass(frozen=True)
+@record
 class Group:
     """A matmul and the moves of its operands (and scales), in operand order."""
 

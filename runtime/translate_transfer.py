@@ -7,13 +7,13 @@ if the columns come first, and it lacks a dimension that the box does not have.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn, cast
 
 import numpy as np
 from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Attribute, Operation
 
+from pyptoc.dialects.record import record
 from pyptoc.dialects.tile_move import MoveOp
 from pyptoc.dialects.tile_transfer import LoadOp, StoreOp, TransferOp
 from pyptoc.dialects.tile_types import Space, buffer_type
@@ -88,7 +88,7 @@ def _converted(to: KernelTranslator, op: StoreOp) -> str:
     return f"{to.bind(convert)}({source})"
 
 
-@dataclass(frozen=True)
+@record
 class _Drain:
     """What a store from l0c does to the accumulator: scales by column, relu, a cast."""
 

@@ -20,7 +20,7 @@ for _library in ("OPENBLAS", "MKL", "OMP"):
 # operators in test_ops_end_to_end.py leaves out no combination.
 settings.register_profile("long", max_examples=5000)
 
-# As `pyptoc.main` does: many long-lived objects are made, and few cycles.
+# As while compiling: many long-lived objects are made, and few cycles.
 gc.set_threshold(100_000, 50, 100)
 
 
