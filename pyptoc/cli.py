@@ -26,6 +26,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = Options()
     try:
         options = parse_options(sys.argv[1:] if argv is None else argv)
+        if argv is None and not (options.run or options.check_each):
+            # Nobody multiplies large matrices; starting threads for it takes 40 ms.
+            os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         code = _dispatch(options)
         sys.stdout.flush()
         return code
