@@ -16,6 +16,7 @@ from typing import NoReturn
 
 import pyptoc
 from pyptoc.collector import seldom_collecting
+from pyptoc.method_cache import kept_methods
 from pyptoc.options import Options, UsageError, parse_options
 from pyptoc.report import plain_error
 
@@ -70,7 +71,8 @@ def console_main() -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
-    code = main()
+    with kept_methods():
+        code = main()
     # The process ends: nobody needs its cycles to be found first.
     gc.freeze()
     sys.exit(code)
