@@ -51,7 +51,7 @@ def kept_methods() -> Iterator[None]:
     try:
         yield
     finally:
-        delattr(dataclasses, "exec")  # noqa: B043
+        delattr(dataclasses, "exec")
         if known is not None and len(known) > read:
             _write(known)
 
