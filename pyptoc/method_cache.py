@@ -59,7 +59,7 @@ def kept_methods() -> Iterator[None]:
 def _read() -> dict[str, CodeType]:
     with contextlib.suppress(OSError), open(FILE, "rb") as stream:
         if stream.read(len(MAGIC_NUMBER)) == MAGIC_NUMBER:
-            return marshal.load(stream)
+            return marshal.loads(stream.read())
     return {}
 
 

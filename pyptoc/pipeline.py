@@ -115,7 +115,7 @@ def make_pass(name: str, options: dict[str, list[str]]) -> PyptocPass:
             help=did_you_mean(name, PASSES) or "pyptoc --list-passes lists them",
         )
     cls = pass_class(name)
-    hints = typing.get_type_hints(cls)
+    hints = typing.get_type_hints(cls) if options else {}
     fields = {field.name: field for field in dataclasses.fields(cls)}
     values: dict[str, Any] = {}
     for key, words in options.items():
