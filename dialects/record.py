@@ -7,7 +7,8 @@ there and shares the other methods with all records: 0.08 ms.
 
 It is a dataclass (`fields` and `replace` work, `field(..)` gives defaults) with these
 differences: that it is frozen is seen by the type checker and not checked at run time,
-which also makes instances faster to make; and there are no slots and no order.
+which also makes instances faster to make; and there are no slots and no order. What a
+user of the Python API holds (`Program`, `Machine`) is a dataclass of the library.
 """
 
 from __future__ import annotations

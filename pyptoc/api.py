@@ -5,12 +5,12 @@ The compiler from Python: `compile` a source to a `Program`, then `run` it.
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyptoc.collector import seldom_collecting
-from pyptoc.dialects.record import record
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyptoc.runtime.signature import Signature
 
 
-@record
+@dataclass(frozen=True)
 class Program:
     """A compiled operator."""
 

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from typing import NoReturn
 
 from pyptoc.dialects.diagnostics import error
-from pyptoc.dialects.record import record
 from pyptoc.runtime.machine_file import MachineFileError, Section
 
 MACHINES = Path(__file__).parent / "machines"
@@ -30,7 +30,7 @@ PIPES = ("mte2", "mte1", "m", "fix", "v", "mte3", "s")
 """The in-order queues of a core (some on cube cores, some on vector cores)."""
 
 
-@record
+@dataclass(frozen=True)
 class Space:
     """An on-chip memory of one core. A space of 0 bytes does not exist."""
 
@@ -40,7 +40,7 @@ class Space:
     """Every buffer starts at a multiple of this many bytes."""
 
 
-@record
+@dataclass(frozen=True)
 class Route:
     """A direct transfer from one space to another, on one pipe of a core."""
 
@@ -51,7 +51,7 @@ class Route:
     startup_cycles: float
 
 
-@record
+@dataclass(frozen=True)
 class VectorCost:
     """Cycles of a vector instruction over n repeats of `vector_bytes`."""
 
@@ -60,7 +60,7 @@ class VectorCost:
     tail: float
 
 
-@record
+@dataclass(frozen=True)
 class Memory:
     """The memory outside the cores, shared by all of them."""
 
@@ -76,7 +76,7 @@ class Memory:
     l2_write_bytes_per_cycle_per_core: float
 
 
-@record
+@dataclass(frozen=True)
 class Machine:
     """A machine; see the key of the same name in `machines/ascend950.toml`."""
 
