@@ -3,7 +3,7 @@ A long run of random operators, each checked after every pass, on all cores.
 
     python test/fuzz.py [--programs=2000] [--jobs=N] [--seed=0]
 
-Programs are drawn by hypothesis under its profile `long`. Each that fails is made small
+Programs are drawn by hypothesis under its profile `long`, others for each seed. Each that fails is made small
 and printed; the end says how many programs, ops and passes were checked.
 """
 
