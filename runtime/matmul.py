@@ -52,6 +52,9 @@ def start_at(c: Array, bias: Array, accumulate: bool) -> bool:
 def product(a: Array, b: Array, c: Array, part: Array, accumulate: bool) -> None:
     """`c (+)= a @ b`: a [m, k] and b [k, n] in f32, c [m, n] in f32 or i32."""
     depth = a.shape[1]
+    # The stride of a vector changes the order in which a library adds it up.
+    a = np.ascontiguousarray(a) if c.shape[0] == 1 else a
+    b = np.ascontiguousarray(b) if c.shape[1] == 1 else b
     if c.dtype == np.int32:
         _integer_product(a, b, c, part, accumulate)
     elif not accumulate:
