@@ -33,6 +33,20 @@ _IMAGES = (Space.L0A, Space.L0B)
 _PACKED = (Space.SCALE_A, Space.SCALE_B)
 
 
+LINE = 64
+"""Bytes of a cache line. numpy aligns to 16, and then wide loads straddle two lines."""
+
+
+def aligned(shape: int | tuple[int, ...], dtype: Any) -> Array:
+    """An array, not initialised, that starts at a cache line."""
+    sizes = (shape,) if isinstance(shape, int) else shape
+    dtype = np.dtype(dtype)
+    size = prod(sizes) * dtype.itemsize
+    raw = np.empty(size + LINE, np.uint8)
+    start = -raw.__array_interface__["data"][0] % LINE
+    return raw[start : start + size].view(dtype).reshape(sizes)
+
+
 @dataclass(frozen=True)
 class Memory:
     """An array in gm; `written` marks its elements that were stored, if asked for."""
@@ -45,7 +59,7 @@ class Memory:
         shape: tuple[int, ...], element: Attribute, marked: bool, read: bool = True
     ) -> Memory:
         """read: whether anything may see what it holds before it is written."""
-        array = np.empty(shape, storage_dtype(element))
+        array = aligned(shape, storage_dtype(element))
         if read:
             array.reshape(-1).view(np.uint8)[...] = POISON
         return Memory(array, np.zeros(shape, np.bool_) if marked else None)
@@ -108,9 +122,7 @@ class Buffers:
 
     def _raw(self, key: object, size: int) -> Array:
         if key not in self.storage:
-            # Words, so that every type is aligned.
-            words = np.empty(-(-size // 8), np.uint64)
-            self.storage[key] = words.view(np.uint8)
+            self.storage[key] = aligned(size, np.uint8)
             self.storage[key].fill(POISON)
         return self.storage[key]
 

@@ -50,7 +50,7 @@ from pyptoc.runtime.channels import run_sections
 from pyptoc.runtime.codegen import Translator, Value
 from pyptoc.runtime.failures import raise_out_of_bounds
 from pyptoc.runtime.matmul import Scratch
-from pyptoc.runtime.memory import Array, Buffers, Memory
+from pyptoc.runtime.memory import Array, Buffers, Memory, aligned
 from pyptoc.runtime.pipes import Flag, Issued, Pipes
 
 _LOCAL = re.compile(r"\bv\d+\b")
@@ -89,7 +89,7 @@ class Core:
         """A work array; the same for the same number, shape and type."""
         key = (number, shape, np.dtype(dtype))
         if key not in self._work:
-            self._work[key] = np.empty(shape, dtype)
+            self._work[key] = aligned(shape, dtype)
         return self._work[key]
 
 
@@ -193,6 +193,7 @@ class KernelTranslator(Translator):
         self.names[buffer] = f"b{number}"
         self.line(f"b{number} = memories[{number}].array")
         self.line(f"w{number} = memories[{number}].written")
+        self.line(f"strides{number} = b{number}.strides")
         for dim, size in enumerate(memory_shape(buffer)):
             if size == DYNAMIC_INDEX:
                 self.line(f"d{number}_{dim} = b{number}.shape[{dim}]")

@@ -44,13 +44,13 @@ def _load(to: KernelTranslator, op: LoadOp) -> None:
     to.check_extents(op.dest, rows, columns)
     box = _checked_box(to, op)
     with to.instruction(op):
-        target = to.corner(op.dest, rows, columns)
         row, column = op.box_dims
         if column == -1 and row != -1:
             source = f"{box}[:, None]"
         else:
             source = f"{box}.T" if row > column != -1 else box
-        to.cube.load(op, target, source)
+        if not to.cube.load(op, source):
+            to.line(f"{to.corner(op.dest, rows, columns)}[...] = {source}")
 
 
 def _store(to: KernelTranslator, op: StoreOp) -> None:
