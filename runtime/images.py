@@ -50,7 +50,7 @@ class Source:
     """Its bytes, from the first to the last."""
     dtype: np.dtype[Any]
     strides: tuple[int, int]
-    """Bytes from one row, and from one column, of a box to the next; 0 if it has one."""
+    """Bytes from a row, and from a column, of a box to the next; 0 if it has one."""
     keep: bool
     """Whether images of its boxes are wanted again."""
 

@@ -22,6 +22,7 @@ from pyptoc.dialects.diagnostics import CompileError, Diagnostic
 from pyptoc.dialects.tile_alloc import Allocation
 from pyptoc.dialects.tile_types import BufType, Space, bytes_of
 from pyptoc.runtime.machine import Machine
+from pyptoc.runtime.marks import Marks
 from pyptoc.runtime.numerics import storage_dtype
 
 Array = NDArray[Any]
@@ -49,10 +50,10 @@ def aligned(shape: int | tuple[int, ...], dtype: Any) -> Array:
 
 @dataclass(frozen=True)
 class Memory:
-    """An array in gm; `written` marks its elements that were stored, if asked for."""
+    """An array in gm; `written` marks what of it was stored, if asked for."""
 
     array: Array
-    written: Array | None = None
+    written: Marks | None = None
 
     @staticmethod
     def uninitialised(
@@ -62,11 +63,11 @@ class Memory:
         array = aligned(shape, storage_dtype(element))
         if read:
             array.reshape(-1).view(np.uint8)[...] = POISON
-        return Memory(array, np.zeros(shape, np.bool_) if marked else None)
+        return Memory(array, Marks(shape) if marked else None)
 
     def reshaped(self, shape: tuple[int, ...]) -> Memory:
         """An alias with other sizes and as many elements."""
-        marks = None if self.written is None else self.written.reshape(shape)
+        marks = None if self.written is None else self.written.reshaped(shape)
         return Memory(self.array.reshape(shape), marks)
 
     def placed(
@@ -78,12 +79,7 @@ class Memory:
         if min(shape, default=0) < 0 or not 0 <= offset <= end <= self.array.size:
             return None
         array = self.array[offset:end].view(dtype).reshape(shape)
-        if self.written is None:
-            return Memory(array)
-        # An element is marked where its first byte is.
-        marks = self.written[offset : end : dtype.itemsize].reshape(shape)
-        marks[...] = False
-        return Memory(array, marks)
+        return Memory(array, None if self.written is None else Marks(shape))
 
     def reinterpreted(self, dtype: np.dtype[Any]) -> Memory:
         """An alias to read: its last dimension holds as many elements as fit."""

@@ -104,6 +104,8 @@ class KernelTranslator(Translator):
         """Values known to lie in 0 .. limit, from checks that were written before."""
         self.boxes: dict[str, str] = {}
         """Locals that hold a slice, by its text."""
+        self.stand_ins: dict[SSAValue, str] = {}
+        """Locals that hold the box in gm of a buffer (`in_place.py`)."""
         self.at_launch: list[Callable[[], None]] = []
         """What to do before each launch: forget what a launch checks as a whole."""
         self.channels: list[str] = []
@@ -127,6 +129,7 @@ class KernelTranslator(Translator):
             **translate_mixed.handlers(self),
         }
         self.cube = translate_cube.Groups(self)
+        self.in_place = translate_transfer.InPlaceTransfers(self)
         self._write()
         self.run: Callable[..., None] = self.compiled("kernel")
 
@@ -182,6 +185,7 @@ class KernelTranslator(Translator):
             for number, scalar in enumerate(kernel.scalar_args):
                 self.line(f"{self.define(scalar)} = scalars[{number}]")
             self.cube.begin_launch()
+            self.in_place.begin_launch()
             names = "".join(f"{self.define(index)}," for index in kernel.grid_args)
             self.line(f"for ({names}) in tasks:")
             self.loops += [(self.names[index], index) for index in kernel.grid_args]
@@ -241,6 +245,7 @@ class KernelTranslator(Translator):
 
     def operation(self, op: Operation) -> None:
         if not self.cube.belongs_to_group(op):
+            self.in_place.before(op)
             super().operation(op)
 
     @contextmanager
@@ -335,14 +340,21 @@ class KernelTranslator(Translator):
 
     def corner(self, buffer: SSAValue, rows: Value, columns: Value) -> str:
         """The text of the top left box of a buffer."""
+        if buffer in self.stand_ins:
+            return self.stand_ins[buffer]
+        text = self.slice(buffer, rows, columns)
+        return text if text == self.ref(buffer) else self.kept(text)
+
+    def slice(self, buffer: SSAValue, rows: Value, columns: Value) -> str:
+        """The text that cuts it out."""
         name = self.ref(buffer)
         kind = buffer_type(buffer)
         if rows == kind.rows and columns == kind.columns:
             return name
         if columns == kind.columns:
-            return self.kept(f"{name}[:{self.ref(rows)}]")
+            return f"{name}[:{self.ref(rows)}]"
         first = "" if rows == kind.rows else self.ref(rows)
-        return self.kept(f"{name}[:{first}, :{self.ref(columns)}]")
+        return f"{name}[:{first}, :{self.ref(columns)}]"
 
     def kept(self, text: str) -> str:
         """A local with the value of `text`, written once in a scope."""
