@@ -57,8 +57,10 @@ class Side:
         """Whether `other` lies behind `depth` of K from the start of `first`."""
         if len(first) > 1 and depth % (2 * MX_GROUP):
             return False
-        rows = zip(first, other, self._lengths(depth), strict=False)
-        return all(one.goes_on(two, *length) for one, two, length in rows)
+        for one, two, length in zip(first, other, self._lengths(depth), strict=False):
+            if not one.goes_on(two, *length):
+                return False
+        return True
 
     def longer(self, first: Operand, depth: int) -> Operand:
         """`first` and what follows it in memory, up to `depth` of K."""
@@ -66,7 +68,7 @@ class Side:
         for box, (axis, length) in zip(first, self._lengths(depth), strict=False):
             other = box.shape[1 - axis]
             shape = (other, length) if axis else (length, other)
-            boxes.append(box._replace(shape=shape))
+            boxes.append(Box(box.source, box.at, shape))
         return tuple(boxes)
 
     def _lengths(self, depth: int) -> tuple[tuple[int, int], tuple[int, int]]:
@@ -85,14 +87,14 @@ class Side:
 
     def _scales(self, box: Array) -> Array:
         """Scales in f32: `[rows, groups]`, or `[groups, columns]` if K comes first."""
-        values = decode_scales(box)
         if not self.pairs:
-            return values if self.k_axis else np.ascontiguousarray(values.T)
+            return decode_scales(box if self.k_axis else box.T)
         blocks, rows = box.shape[0], box.shape[1] // 2
-        by_pair = values.reshape(blocks, rows, 2)
+        by_pair = box.reshape(blocks, rows, 2)
         if self.k_axis:
-            return by_pair.transpose(1, 0, 2).reshape(rows, 2 * blocks)
-        return by_pair.transpose(0, 2, 1).reshape(2 * blocks, rows)
+            by_row = by_pair.transpose(1, 0, 2)
+            return decode_scales(by_row).reshape(rows, 2 * blocks)
+        return decode_scales(by_pair.transpose(0, 2, 1)).reshape(2 * blocks, rows)
 
 
 class Step(NamedTuple):
@@ -246,7 +248,7 @@ class FusedMatmul:
         """The image of an operand, kept or made."""
         rows, columns = operand[0].shape
         size = rows * columns
-        if not all(box.source.keep for box in operand):
+        if not (operand[0].source.keep and operand[-1].source.keep):
             return side.image(arrays(operand), self.scratch.room(name, size))
         key = side, operand
         found = self.images.kept.get(key)

@@ -118,8 +118,8 @@ class Images:
         self.kept: dict[object, Array] = {}
         self.bytes = 0
 
-    def begin(self) -> None:
-        """Forget everything, at the start of a launch."""
+    def clear(self) -> None:
+        """Forget everything, before and after a launch: memory may change between."""
         self.origins.clear()
         self.sources.clear()
         self._forget()

@@ -136,7 +136,7 @@ class Groups:
             return
         loads = direct_loads(to.kernel, self.of, frozenset(to.stored))
         if loads:
-            to.at_launch.append(self.images.begin)
+            to.at_launch.append(self.images.clear)
             to.scope["load"] = self.images.load
             source = to.bind(self.images.source)
             for load, direct in loads.items():
