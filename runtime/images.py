@@ -168,7 +168,7 @@ class Images:
         return part
 
     def keep(self, key: object, image: Array) -> None:
-        if self.bytes > MOST_BYTES:
+        if self.bytes + image.nbytes > MOST_BYTES:
             self._forget()
         self.kept[key] = image
         self.bytes += image.nbytes

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from kernel_harness import run_kernel, translate
 
-from pyptoc.runtime.images import Box, Source
+from pyptoc.runtime.images import Box, Images, Source
 from pyptoc.runtime.marks import Marks
 
 KERNEL = """
@@ -142,3 +142,15 @@ def test_boxes_of_memory_with_gaps() -> None:
     alone = Box(Source.of(memory, (-1, 1)), 0, (1, 4))
     assert not alone.goes_on(alone, 0, 1)
     assert Box(source, 10**6, (0, 4)).array().shape == (0, 4)
+
+
+def test_images_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What would be too much is forgotten first."""
+    monkeypatch.setattr("pyptoc.runtime.images.MOST_BYTES", 1000)
+    kept = Images()
+    for number in range(5):
+        kept.keep(number, np.empty(100, np.float32))
+    assert kept.bytes == 400
+    assert list(kept.kept) == [4]
+    kept.clear()
+    assert (kept.bytes, kept.kept) == (0, {})
