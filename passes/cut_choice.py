@@ -19,7 +19,7 @@ from xdsl.ir import Operation, OpResult, SSAValue
 from pyptoc.dialects.context import PyptocContext
 from pyptoc.dialects.pypto.shape import AssembleOp
 from pyptoc.dialects.record import record
-from pyptoc.passes.cut_rows import Cut, backward, copy_behind
+from pyptoc.passes.cut_rows import Cut, backward, copy_of
 from pyptoc.passes.fusion_cost import FusionCosts, bits_of
 from pyptoc.passes.groups import CUT, Domain, Group, domain_of
 from pyptoc.passes.shapes import Shapes
@@ -184,7 +184,7 @@ class RowCuts:
         copies: dict[SSAValue, SSAValue] = {}
         made: list[Operation] = []
         for op in [op for op in rows if op in needed]:
-            made.append(copy_behind(op, op, copies))
+            made.append(copy_of(op, copies))
         for op in wide:
             op.operands = [copies.get(value, value) for value in op.operands]
         return rows, [*made, *wide]

@@ -23,6 +23,7 @@ from typing import Any, ClassVar
 from xdsl.dialects.builtin import (
     BoolAttr,
     ModuleOp,
+    TensorType,
     UnitAttr,
     bf16,
     f16,
@@ -157,6 +158,8 @@ def with_bias(product: Product, add: AddOp, shapes: Shapes) -> Change | str:
     if len(others) != 1:
         return "it adds no tensor"
     (bias,) = others
+    if not isinstance(bias.type, TensorType):
+        return "it adds no tensor"
     *outer, columns = shapes.dims(bias)
     size = shapes.dims(product.result)[-1]
     one = Expr.const(1)

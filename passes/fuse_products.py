@@ -144,7 +144,7 @@ class Fusing:
             if self.shapes.dims(read.values[0]) != space:
                 return "a part of it is repeated along rows or columns"
             if list(read.window.dims) != sorted(read.window.dims):
-                return "it is read transposed"
+                return "its dimensions are read in another order than its tiles have"
         for one, other in combinations(reads, 2):
             if one.window.base is other.window.base and not apart(one, other, space):
                 return "two of the parts that are read overlap"

@@ -230,7 +230,8 @@ class SplitK:
                 "PTO214",
                 f"split-k with a result of {name}",
                 rule="partial sums over K are added in f32 or i32",
-                help=f"leave out `to {name}` and cast in an op of its own",
+                help=f"cast to {name} in an op of its own, and leave out the pass "
+                "fuse-epilogue, which lets the store do it",
             )
 
     def _parts_destination(self, initial: SSAValue) -> SSAValue:

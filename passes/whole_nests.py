@@ -353,6 +353,8 @@ class NestBody:
     def _measure(self, value: SSAValue) -> None:
         if value in self.sizes:
             return
+        if not isinstance(value.type, TensorType):
+            raise UnfitError(f"{name_of(value)} is a scalar that a loop carries")
         dims = self.shapes.dims(value)
         lead = dims[:-2]
         if any(dim != ONE for dim in lead):
