@@ -57,7 +57,9 @@ def kept_methods() -> Iterator[None]:
 
 
 def _read() -> dict[str, CodeType]:
-    with contextlib.suppress(OSError), open(FILE, "rb") as stream:
+    # What marshal raises where the file was cut short or overwritten.
+    damage = (OSError, EOFError, ValueError, TypeError)
+    with contextlib.suppress(*damage), open(FILE, "rb") as stream:
         if stream.read(len(MAGIC_NUMBER)) == MAGIC_NUMBER:
             return marshal.loads(stream.read())
     return {}

@@ -80,6 +80,15 @@ def test_bytecode_of_another_python_is_not_used(file: Path, compiled: list[str])
     assert compiled
 
 
+@pytest.mark.parametrize("kept", [0, 5, 40])
+def test_a_file_that_was_cut_short(file: Path, compiled: list[str], kept: int):
+    define()
+    file.write_bytes(file.read_bytes()[:kept])
+    compiled.clear()
+    assert define()(1).right == 2
+    assert compiled
+
+
 def test_writes_no_bytecode_where_python_does_not(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ):
