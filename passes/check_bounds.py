@@ -31,7 +31,8 @@ A stated bound becomes part of the size, where every later pass reads it off:
     %v = pypto.view %a[0 +: %m, :]
 
 What can never hold is an error now, with the numbers. An assert stands right before
-the op that needs it and is a fence: no pass moves a view over it.
+the op that needs it and is a fence: no pass moves a view over it. One of the author's
+that is proven is dropped, since a fence keeps ops apart that could share a task.
 """
 
 from __future__ import annotations
@@ -95,7 +96,7 @@ def _check_block(block: Block, scope: _Scope) -> None:
             _limit(op)
         match op:
             case AssertOp():
-                ranges.pass_assert(op)
+                _author(op, ranges)
             case DimOp():
                 scope.sizes.setdefault(DimKey(op.source, op.axis.value.data), op.result)
             case AssembleOp():
@@ -109,6 +110,15 @@ def _check_block(block: Block, scope: _Scope) -> None:
             case _:
                 for inner in (block for r in op.regions for block in r.blocks):
                     _check_block(inner, scope.inner(ranges.fork()))
+
+
+def _author(op: AssertOp, ranges: Ranges) -> None:
+    """Drop an assert that always holds; what any other one says holds behind it."""
+    if ranges.comparison(op).decide(ranges.facts):
+        op.detach()
+        op.erase()
+    else:
+        ranges.pass_assert(op)
 
 
 def _limit(op: ViewOp) -> None:

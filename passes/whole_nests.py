@@ -311,6 +311,8 @@ class NestBody:
         wanted: Sequence[int | None],
     ) -> None:
         for value, start, index in zip(values, initial, wanted, strict=True):
+            if not isinstance(value.type, TensorType):
+                raise UnfitError("a loop carries a scalar")
             if index is None:
                 self._measure(start)
                 self._measure(value)
@@ -334,6 +336,8 @@ class NestBody:
         for result, one, two, index in zip(
             op.results, then.operands, other.operands, wanted, strict=True
         ):
+            if not isinstance(result.type, TensorType):
+                raise UnfitError("a branch gives a scalar")
             if index is None:
                 self._same_size(one, two)
                 self._measure(result)
