@@ -22,7 +22,14 @@ from xdsl.ir import Operation, SSAValue
 
 from pyptoc.dialects.expr import Expr, minimum, slope_of
 from pyptoc.dialects.expr_core import Call
-from pyptoc.dialects.npu import GatherOp, LoadOp, ScatterOp, StoreOp, TasksOp
+from pyptoc.dialects.npu import (
+    GatherOp,
+    LoadOp,
+    ReadOp,
+    ScatterOp,
+    StoreOp,
+    TasksOp,
+)
 from pyptoc.dialects.npu_attrs import AccessMode
 from pyptoc.dialects.subscripts import Mixed
 from pyptoc.passes.shapes import Dims, Shapes
@@ -65,6 +72,11 @@ def accesses_of(tasks: TasksOp, shapes: Shapes) -> list[BoxAccess]:
         match op:
             case LoadOp():
                 box = Box(op.source, AccessMode.READ, box_of(op, shapes))
+                found[_access(op, box, tasks, shapes)] = None
+            case ReadOp():
+                lo = map(shapes.mixed, op.mixed_offsets)
+                ranges = [(offset, offset + 1) for offset in lo]
+                box = Box(op.source, AccessMode.READ, ranges)
                 found[_access(op, box, tasks, shapes)] = None
             case StoreOp():
                 mode = AccessMode.ACCUMULATE if op.combine else AccessMode.WRITE

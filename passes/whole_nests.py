@@ -35,7 +35,7 @@ from pyptoc.dialects.expr import ONE, Expr, Interval
 from pyptoc.dialects.npu_attrs import Unit
 from pyptoc.dialects.pypto.attrs import CubeTileAttr
 from pyptoc.dialects.pypto.matmul import MatmulOp, ScaledMmOp
-from pyptoc.dialects.pypto.scalars import DimOp, IndexOp
+from pyptoc.dialects.pypto.scalars import DimOp, IndexOp, ReadOp, ScalarOp
 from pyptoc.dialects.pypto.shape import (
     AssembleOp,
     TransposeOp,
@@ -176,6 +176,12 @@ class NestBody:
         match op:
             case arith.ConstantOp() | IndexOp() | DimOp() | scf.YieldOp():
                 pass
+            case ReadOp():
+                if self.is_inside(window_of(op.source, self.shapes).base):
+                    raise UnfitError("it reads an element of what the body makes")
+            case ScalarOp():
+                if not all(map(self._is_known, op.inputs)):
+                    raise UnfitError("a scalar is computed from data")
             case ViewOp() | TransposeOp():
                 self._window(op.results[0])
             case AssembleOp():
@@ -206,9 +212,10 @@ class NestBody:
         self.vector = self.vector or not isinstance(op, LEAVES)
 
     def _is_known(self, value: SSAValue) -> bool:
-        """Whether a scalar is an expression, or comes from outside."""
+        """Whether a scalar is an expression, is read, or comes from outside."""
         index = isinstance(value.owner, IndexOp) and isinstance(value.type, IndexType)
-        return index or is_constant(value) or not self.is_inside(value)
+        made = index or isinstance(value.owner, ReadOp | ScalarOp)
+        return made or is_constant(value) or not self.is_inside(value)
 
     def is_inside(self, value: SSAValue) -> bool:
         """Whether the nest defines `value`."""
