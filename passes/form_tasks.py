@@ -33,7 +33,13 @@ from pyptoc.dialects.pypto.shape import AssembleOp, TransposeOp, ViewOp
 from pyptoc.passes.base import PyptocPass
 from pyptoc.passes.groups import Group, groups_in
 from pyptoc.passes.shapes import Shapes, static_bound
-from pyptoc.passes.structured import LEAVES, defined_in, is_constant, iteration_dims
+from pyptoc.passes.structured import (
+    LEAVES,
+    defined_in,
+    is_constant,
+    iteration_dims,
+    outside_tasks,
+)
 from pyptoc.passes.tile_settings import WHOLE
 from pyptoc.passes.typed import values_in
 from pyptoc.passes.windows import window_of
@@ -60,7 +66,7 @@ class FormTasksPass(PyptocPass):
 
 def outermost_parallel(function: func.FuncOp) -> Iterator[scf.ForOp]:
     """The parallel loops that are in no other parallel loop."""
-    for op in list(function.walk()):
+    for op in list(outside_tasks(function)):
         if is_parallel(op) and not is_parallel(op.parent_op()):
             assert isinstance(op, scf.ForOp)
             yield op
