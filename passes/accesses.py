@@ -197,7 +197,7 @@ def _last_end(
     Where the loop ends before what bounds its tiles, the last of them counts as well.
     """
     lo, hi = given
-    ends = _alternatives(hi)
+    ends = _alternatives(hi, counter)
     fixed = [end for end in ends if counter not in end.symbols()]
     if lo.subs({counter: upper}) in fixed:
         return minimum(*fixed)
@@ -208,10 +208,12 @@ def _last_end(
     return minimum(*fixed, *(end.subs({counter: last}) for end in moving))
 
 
-def _alternatives(expr: Expr) -> list[Expr]:
-    """`x + min(a, b)` as [x + a, x + b]; anything else as itself."""
+def _alternatives(expr: Expr, counter: SSAValue) -> list[Expr]:
+    """`x + min(a, b)` as [x + a, x + b] if the min follows the counter; else itself."""
     for atom, factor in expr.terms.items():
-        if isinstance(atom, Call) and atom.op == "min" and factor > 0:
+        if not isinstance(atom, Call) or counter not in atom.symbols:
+            continue
+        if atom.op == "min" and factor > 0:
             rest = expr - Expr({atom: factor}, 0)
             return [rest + argument * factor for argument in atom.args]
     return [expr]

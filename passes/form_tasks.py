@@ -39,6 +39,7 @@ from pyptoc.passes.structured import (
     is_constant,
     iteration_dims,
     outside_tasks,
+    unit_of,
 )
 from pyptoc.passes.tile_settings import WHOLE
 from pyptoc.passes.typed import values_in
@@ -163,12 +164,13 @@ def operand_obstacle(outer: scf.ForOp, group: Group) -> str | None:
             elif defined_in(value, outer) and not is_offset(value, op):
                 return "a scalar operand is computed in the body"
         dims = iteration_dims(op, shapes)
+        tiled = 3 if unit_of(op) == "cube" else 2
         for axis, dim in enumerate(dims):
             if not mentions(dim, outer):
                 continue
             if static_bound(dim) is None:
                 return "a size depends on the index and has no static bound"
-            if axis < len(dims) - 2:  # a grid axis, which has no empty tiles
+            if axis < len(dims) - tiled:  # a grid axis, which has no empty tiles
                 return "a leading size depends on the index"
     return None
 

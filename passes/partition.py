@@ -52,7 +52,7 @@ from pyptoc.passes.matmul_shape import may_split
 from pyptoc.passes.ownership import Ownership, root_of
 from pyptoc.passes.reinterpret import split_views
 from pyptoc.passes.scale_pairs import join_pairs
-from pyptoc.passes.shapes import Dims, Shapes
+from pyptoc.passes.shapes import Dims, Shapes, static_bound
 from pyptoc.passes.structured import LEAVES, tensor_operands, unit_of
 from pyptoc.passes.windows import readers, window_of
 
@@ -259,7 +259,8 @@ class Grouping:
         domain = domain_of(ops, self.shapes)
         if domain is None or not has_scan(ops):
             return domain is not None
-        return domain.columns.is_const and domain.columns.value <= SCAN_COLUMNS
+        bound = static_bound(domain.columns)
+        return bound is not None and bound <= SCAN_COLUMNS
 
     def _reads_stored(self, op: Operation, members: set[Operation]) -> bool:
         """Whether `op` uses a whole tensor that a task of the group stores a box of."""
