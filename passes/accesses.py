@@ -8,8 +8,8 @@ Which box of which buffer a task touches, as expressions of its grid and of scal
 
 Inner loop counters are widened away: a box that follows a counter becomes everything
 the loop can reach. Where that cannot be said by an expression the whole dimension is
-taken, and the access is not exact. Neither is that of a gather or scatter, whose box
-is everything that its indices may name.
+taken, and the access is not exact, nor is one in a loop whose end is data. Neither is
+that of a gather or scatter, whose box is everything that its indices may name.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def _access(op: Operation, box: Box, tasks: TasksOp, shapes: Shapes) -> BoxAcces
     dims = shapes.dims(box.buffer)
     lo: list[Expr] = []
     size: list[Expr] = []
-    exact = box.exact
+    exact = box.exact and not any(data_decides(loop, tasks, shapes) for loop in loops)
     for dim, given in zip(dims, box.ranges, strict=True):
         wide = given
         for loop in loops:
@@ -165,6 +165,13 @@ def loops_around(op: Operation, tasks: TasksOp) -> Iterator[scf.ForOp]:
         if isinstance(parent, scf.ForOp):
             yield parent
         parent = parent.parent_op()
+
+
+def data_decides(loop: scf.ForOp, tasks: TasksOp, shapes: Shapes) -> bool:
+    """Whether a task reads for itself how often a loop runs, perhaps never."""
+    bounds = [shapes.expr(bound) for bound in (loop.lb, loop.ub)]
+    values = [value for bound in bounds for value in values_in(bound)]
+    return any(isinstance(v.owner, ReadOp) and defined_in(v, tasks) for v in values)
 
 
 def widen(given: Range, loop: scf.ForOp, shapes: Shapes) -> Range | None:

@@ -1,5 +1,5 @@
 """
-Asserts in independent loops, checked in front of them.
+Asserts and claims in independent loops, checked in front of them.
 
 An assert in a loop is a fence: the ops around it share no task. What it says often
 follows from counters, sizes and what was read from tensors outside; then loops of
@@ -14,10 +14,10 @@ nothing but checks go first, and no task has to wait for one:
                                                      %v = pypto.view %x[%r, :]
                                                      .. } {npu.parallel}
 
-Inner loops and branches that hold asserts are repeated with them. A loop whose counter
-no assert follows is asked only whether it has a trip. Asserts on what the loop computes
-or carries stay where they are, and all others of that loop with them: the order in
-which they stand may matter.
+So do claims, which check that iterations store apart. Inner loops and branches that
+hold checks are repeated with them. A loop whose counter no check follows is asked only
+whether it has a trip. Checks of what the loop computes or carries stay where they are,
+and all others of that loop with them: the order in which they stand may matter.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 
 from pyptoc.dialects.context import PyptocContext
 from pyptoc.dialects.expr import Compare, Expr
+from pyptoc.dialects.pypto.claims import ClaimOp
 from pyptoc.dialects.pypto.scalars import AssertOp, IndexOp, ReadOp
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.shapes import Shapes, value_of
@@ -46,22 +47,23 @@ class ComputedError(Exception):
 
 
 def hoist_asserts(ctx: PyptocContext, loop: scf.ForOp) -> None:
-    """Move the asserts inside `loop` in front of it, or say why they stay."""
-    asserts = [op for op in loop.walk() if isinstance(op, AssertOp)]
-    if not asserts:
-        return
-    checks = Checks(loop)
-    try:
-        for op in asserts:
-            checks.note(op)
-    except ComputedError as computed:
-        text = f"it is checked in each trip of the loop: it follows {computed}"
-        ctx.remark(computed.op, text)
-        return
-    checks.copy(loop, Builder.before(loop))
-    for op in asserts:
-        op.detach()
-        op.erase()
+    """Move the asserts in `loop`, then the claims, in front of it, or say why not."""
+    for kind in (AssertOp, ClaimOp):
+        found = [op for op in loop.walk() if isinstance(op, kind)]
+        if not found:
+            continue
+        checks = Checks(loop)
+        try:
+            for op in found:
+                checks.note(op)
+        except ComputedError as computed:
+            text = f"it is checked in each trip of the loop: it follows {computed}"
+            ctx.remark(computed.op, text)
+            return
+        checks.copy(loop, Builder.before(loop))
+        for op in found:
+            op.detach()
+            op.erase()
 
 
 @dataclass
@@ -79,11 +81,11 @@ class Checks:
 
     # -- what is needed
 
-    def note(self, op: AssertOp) -> None:
-        """Note an assert; `ComputedError` if it cannot stand in front of the loop."""
+    def note(self, op: AssertOp | ClaimOp) -> None:
+        """Note a check; `ComputedError` if it cannot stand in front of the loop."""
         self._note(op, op)
 
-    def _note(self, op: Operation, origin: AssertOp) -> None:
+    def _note(self, op: Operation, origin: Operation) -> None:
         if op in self.needed:
             return
         self.needed.add(op)
@@ -94,10 +96,16 @@ class Checks:
         if op is not self.loop and outer is not None:
             self._note(outer, origin)
 
-    def _follows(self, op: Operation, origin: AssertOp) -> Iterator[Expr]:
+    def _follows(self, op: Operation, origin: Operation) -> Iterator[Expr]:
         match op:
             case AssertOp():
                 yield from map(self.shapes.expr, (*op.inputs, *op.values))
+            case ClaimOp():
+                if defined_in(op.claims, self.loop):
+                    raise ComputedError(origin, "what this loop alone claims")
+                yield self.shapes.expr(op.iteration)
+                yield from map(self.shapes.mixed, op.mixed_offsets)
+                yield from map(self.shapes.mixed, op.mixed_sizes)
             case scf.ForOp():
                 yield from map(self.shapes.expr, (op.lb, op.ub, op.step))
             case ReadOp():
@@ -113,7 +121,7 @@ class Checks:
             case _:
                 raise ComputedError(origin, f"what '{op.name}' does")
 
-    def _root(self, key: Hashable, origin: AssertOp) -> None:
+    def _root(self, key: Hashable, origin: Operation) -> None:
         value = value_of(key)
         if value is None or not defined_in(value, self.loop):
             return
@@ -144,6 +152,8 @@ class Checks:
         match op:
             case AssertOp():
                 self._assert(op, build)
+            case ClaimOp():
+                self._claim(op, build)
             case ReadOp():
                 window = window_of(op.source, self.shapes)
                 place = [build.index_or_int(self._here(e)) for e in self._place(op)]
@@ -181,6 +191,14 @@ class Checks:
             shown = [comparison.lhs, comparison.rhs]
         code = "PTO401" if op.code is None else op.code.data
         build.require(comparison, op.message.data, shown, code)
+
+    def _claim(self, op: ClaimOp, build: Builder) -> None:
+        iteration = build.index(self._here(self.shapes.expr(op.iteration)))
+        offsets, sizes = (
+            [build.index_or_int(self._here(self.shapes.mixed(item))) for item in items]
+            for items in (op.mixed_offsets, op.mixed_sizes)
+        )
+        build.emit(ClaimOp.make(op.claims, iteration, offsets, sizes))
 
     def _loop(self, op: scf.ForOp, build: Builder) -> None:
         lower, upper, step = (

@@ -18,6 +18,7 @@ from pyptoc.dialects.pypto.shape import ReshapeOp
 from pyptoc.passes.form_tasks import outermost_parallel, perfect_nest
 from pyptoc.passes.groups import groups_in
 from pyptoc.passes.nest_tiles import choose
+from pyptoc.passes.product_parts import ProductParts
 from pyptoc.passes.structured import defined_in, unit_of
 from pyptoc.passes.tile_settings import TILE, WHOLE
 from pyptoc.passes.whole_nests import NestBody, UnfitError
@@ -47,12 +48,15 @@ def mark(ctx: PyptocContext, loop: scf.ForOp) -> None:
     """Mark the largest perfect nest inside `loop` whose body can be one task."""
     nest = perfect_nest(loop)
     hoist(nest)
+    parts = ProductParts(loop)
+    parts.split()
     body = NestBody(nest, ctx.machine)
     try:
         body.check()
         check_machine(body)
         tiles = choose(body)
     except UnfitError as unfit:
+        parts.undo()
         if unfit.outside and len(nest) > 1:
             mark(ctx, nest[1])
         else:

@@ -37,7 +37,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from pyptoc.dialects.expr import ZERO, Compare, Expr
 from pyptoc.dialects.pypto.attrs import CubeTileAttr
 from pyptoc.dialects.pypto.elementwise import BINARY_OPS, CastOp
-from pyptoc.dialects.pypto.matmul import MatmulOp
+from pyptoc.dialects.pypto.matmul import MatmulOp, ScaledMmOp
 from pyptoc.dialects.pypto.reduce import CumsumOp
 from pyptoc.dialects.pypto.scalars import IndexOp, ReadOp, ScalarOp
 from pyptoc.dialects.pypto.shape import (
@@ -65,6 +65,7 @@ from pyptoc.passes.task_builder import (
     offsets_at,
     open_tasks,
 )
+from pyptoc.passes.tile_cube import Accumulation
 from pyptoc.passes.tile_product import ProductTiler
 from pyptoc.passes.tile_settings import TILE, WHOLE
 from pyptoc.passes.tile_vector import Scope
@@ -102,6 +103,20 @@ class NestTiler:
         self.widths = widths_of(self.body)
         self.kept = kept_operands(self.body, self.products, self.widths)
         self.kept_tiles: dict[SSAValue, SSAValue] = {}
+        self.scaled = {
+            op: Accumulation(
+                op,
+                tile,
+                self.shapes,
+                self.build,
+                self.roots,
+                on_chip=True,
+                own_tile=tile.attribute(),
+            )
+            for op, tile in self.products.items()
+            if isinstance(op, ScaledMmOp)
+        }
+        """How products with MX scales are summed up."""
 
     def run(self) -> TasksFrame:
         """Emit the tasks and replace the results of the nest."""
@@ -172,7 +187,7 @@ class NestTiler:
                     self._window(op.results[0], body)
                 case AssembleOp():
                     self._assemble(op, body)
-                case MatmulOp():
+                case MatmulOp() | ScaledMmOp():
                     ProductTiler(self, op, body).run()
                 case scf.ForOp():
                     self._loop(op, body)

@@ -45,6 +45,7 @@ from pyptoc.dialects.pypto.tiles import check_cube_tile
 from pyptoc.passes import cube_tiles
 from pyptoc.passes.cube_tiles import Contraction, CubeTile
 from pyptoc.passes.form_tasks import bound_obstacle
+from pyptoc.passes.fuse_epilogue import Product
 from pyptoc.passes.matmul_shape import contraction_of, matmul_shape
 from pyptoc.passes.ownership import root_of
 from pyptoc.passes.shapes import DimKey, Shapes
@@ -89,7 +90,7 @@ class NestBody:
     """Of each tensor that the body makes, and of each window that it reads."""
     dests: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
     """Each value that stands for a destination, and which one."""
-    products: dict[MatmulOp, CubeTile] = field(default_factory=dict[MatmulOp, CubeTile])
+    products: dict[Product, CubeTile] = field(default_factory=dict[Product, CubeTile])
     windows: dict[SSAValue, Size] = field(default_factory=dict[SSAValue, Size])
     """Operands of products that lie in memory and have static bounds."""
     again: set[SSAValue] = field(default_factory=set[SSAValue])
@@ -186,7 +187,7 @@ class NestBody:
                 self._window(op.results[0])
             case AssembleOp():
                 self._assemble(op)
-            case MatmulOp():
+            case MatmulOp() | ScaledMmOp():
                 self._product(op)
             case scf.ForOp():
                 self._loop(op)
@@ -200,7 +201,7 @@ class NestBody:
         unit = unit_of(op)
         if unit == "index":
             raise UnfitError("its body holds an indexing op")
-        if unit != "vector" or isinstance(op, ScaledMmOp):
+        if unit != "vector":
             raise UnfitError(f"its body holds '{op.name}'")
         for value in op.operands:
             if isinstance(value.type, TensorType):
@@ -238,18 +239,20 @@ class NestBody:
         self._stores.append(op)
         self.dests[op.result] = self.dests[op.dest]
 
-    def _product(self, op: MatmulOp) -> None:
+    def _product(self, op: Product) -> None:
         self._measure(op.result)
+        scaled = isinstance(op, ScaledMmOp)
         for value in (op.lhs, op.rhs):
             if self.is_tile(value):
+                if scaled:
+                    raise UnfitError("the body makes a matrix that has MX scales")
                 self._measure(value)
             elif any(dim != ONE for dim in self.shapes.dims(value)[:-2]):
                 raise UnfitError(f"it multiplies tensors of rank {tensor_rank(value)}")
-            else:
+            elif not scaled:
                 self._keep(value, op)
-        for row in (op.bias, op.scale):
-            if row is not None and self.is_tile(row):
-                raise UnfitError("the body makes the bias or the scales of a product")
+        if any(map(self.is_tile, scales_of(op))):
+            raise UnfitError("the body makes the bias or the scales of a product")
         self.products[op] = self._tile(op)
 
     def _keep(self, value: SSAValue, op: MatmulOp) -> None:
@@ -285,7 +288,9 @@ class NestBody:
                 break
             self.drained -= met
         for op in self.products:
-            if op not in self.drained and op.scale is not None:
+            if isinstance(op, ScaledMmOp) or op.scale is None:
+                continue
+            if op not in self.drained:
                 raise UnfitError("the body reads a product that has scales")
         self.vector = (
             self.vector or bool(by_vector) or len(self.drained) < len(self.products)
@@ -406,13 +411,13 @@ class NestBody:
 
     # -- products
 
-    def contraction(self, op: MatmulOp) -> Contraction:
+    def contraction(self, op: Product) -> Contraction:
         """A product with the most of each of its sizes."""
         k = matmul_shape(op, self.shapes).k.interval(self._ranges).hi
         _, _, m, n = self.sizes[op.result]
         return replace(contraction_of(op, self.shapes), m=m, n=n, k=k)
 
-    def _tile(self, op: MatmulOp) -> CubeTile:
+    def _tile(self, op: Product) -> CubeTile:
         """The given tile or a chosen one, no larger than what the body needs."""
         contraction = self.contraction(op)
         given = nearest_tile(op, CubeTileAttr, lambda tiles: tiles.cube)
@@ -432,7 +437,14 @@ def name_of(value: SSAValue) -> str:
     return value.owner.name if isinstance(value.owner, Operation) else "an argument"
 
 
-def is_stored(op: MatmulOp) -> bool:
+def scales_of(op: Product) -> list[SSAValue]:
+    """What a product reads besides its matrices: MX scales, or a bias and scales."""
+    if isinstance(op, ScaledMmOp):
+        return [op.scale_lhs, op.scale_rhs]
+    return [row for row in (op.bias, op.scale) if row is not None]
+
+
+def is_stored(op: Product) -> bool:
     """Whether only stores behind a product read it."""
     return all(
         isinstance(use.operation, AssembleOp) and use.operation.parent is op.parent

@@ -135,3 +135,38 @@ def test_what_was_read_is_checked(change: Any, code: str, text: str) -> None:
         pyptoc.compile(nest.text).run(**(nest.inputs() | change))
     assert code in str(caught.value)
     assert text in str(caught.value)
+
+
+PLACED = """
+func.func @f(%x: tensor<3x16x32xf16>, %w: tensor<32x32xf16>, %starts: tensor<3xi32>)
+    -> tensor<64x32xf32> {
+  %e = pypto.full 0.0[64, 32] : tensor<64x32xf32>
+  %r = pypto.forall (%i = 0 to 3) outs(%o = %e) {
+    %s = pypto.read %starts[%i]
+    %v = pypto.view %x[%i, :, :]
+    %y = pypto.matmul %v, %w
+    %p = pypto.relu %y
+    %c = pypto.cast %p to f16
+    %z = pypto.matmul %c, %w
+    pypto.store %z into %o[%s, 0]
+  }
+  func.return %r : tensor<64x32xf32>
+}
+"""
+
+
+def test_iterations_whose_place_was_read_are_kept_apart() -> None:
+    """One launch behind the fill; that none stores to another's rows is checked first."""
+    program = pyptoc.compile(PLACED)
+    assert program.text.count("npu.launch") == 2
+    shapes = {"x": ((3, 16, 32), F16), "w": ((32, 32), F16)}
+    inputs = Nest(PLACED, shapes, steps).inputs()
+    starts = np.array([40, 0, 16], np.int32)
+    found = program.run(**inputs, starts=starts)["result0"]
+    x, w = wide(inputs["x"], inputs["w"])
+    for rows, start in zip(x, starts, strict=True):
+        hidden = np.maximum(rows @ w, 0).astype(F16).astype(float)
+        assert np.allclose(found[start : start + 16], hidden @ w, rtol=1e-3)
+    with pytest.raises(CompileError) as caught:
+        program.run(**inputs, starts=np.array([40, 0, 15], np.int32))
+    assert "PTO406" in str(caught.value)
