@@ -49,15 +49,15 @@ def wide(*arrays: Any) -> list[Any]:
     return [np.asarray(a).astype(np.float64) for a in arrays]
 
 
-def check(nest: Nest) -> None:
+def check(nest: Nest, machine: str = "ascend950") -> None:
     """That it is as many launches as it should be, and gives what numpy gives."""
     inputs = nest.inputs()
-    program = pyptoc.compile(nest.text)
+    program = pyptoc.compile(nest.text, machine=machine)
     assert f"on {nest.unit} " in program.text
     assert program.text.count("npu.launch") == nest.launches
     want = nest.golden(**inputs)
     within = {f"result{i}": nest.within for i in range(len(want))}
-    stages(Program(nest.text, inputs, within), "ascend950", 1)
+    stages(Program(nest.text, inputs, within), machine, 1)
     got = program.run(**inputs)
     for index, value in enumerate(want):
         found = np.asarray(got[f"result{index}"]).astype(np.float64)

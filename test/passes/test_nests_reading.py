@@ -156,7 +156,7 @@ func.func @f(%x: tensor<3x16x32xf16>, %w: tensor<32x32xf16>, %starts: tensor<3xi
 
 
 def test_iterations_whose_place_was_read_are_kept_apart() -> None:
-    """One launch behind the fill; that none stores to another's rows is checked first."""
+    """One launch behind the fill; that none stores to rows of another is checked."""
     program = pyptoc.compile(PLACED)
     assert program.text.count("npu.launch") == 2
     shapes = {"x": ((3, 16, 32), F16), "w": ((32, 32), F16)}
