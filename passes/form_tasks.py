@@ -32,7 +32,14 @@ from pyptoc.dialects.pypto.shape import AssembleOp, TransposeOp, ViewOp
 from pyptoc.passes.base import PyptocPass
 from pyptoc.passes.groups import Group, groups_in
 from pyptoc.passes.shapes import Shapes, static_bound
-from pyptoc.passes.structured import LEAVES, defined_in, is_constant, iteration_dims
+from pyptoc.passes.structured import (
+    LEAVES,
+    defined_in,
+    is_constant,
+    iteration_dims,
+    outside_tasks,
+    unit_of,
+)
 from pyptoc.passes.tile_settings import WHOLE
 from pyptoc.passes.typed import values_in
 from pyptoc.passes.windows import window_of
@@ -58,7 +65,7 @@ class FormTasksPass(PyptocPass):
 
 def outermost_parallel(function: func.FuncOp) -> Iterator[scf.ForOp]:
     """The parallel loops that are in no other parallel loop."""
-    for op in list(function.walk()):
+    for op in list(outside_tasks(function)):
         if is_parallel(op) and not is_parallel(op.parent_op()):
             assert isinstance(op, scf.ForOp)
             yield op
@@ -155,12 +162,13 @@ def operand_obstacle(outer: scf.ForOp, group: Group) -> str | None:
             elif defined_in(value, outer) and not is_offset(value, op):
                 return "a scalar operand is computed in the body"
         dims = iteration_dims(op, shapes)
+        tiled = 3 if unit_of(op) == "cube" else 2
         for axis, dim in enumerate(dims):
             if not mentions(dim, outer):
                 continue
             if static_bound(dim) is None:
                 return "a size depends on the index and has no static bound"
-            if axis < len(dims) - 2:  # a grid axis, which has no empty tiles
+            if axis < len(dims) - tiled:  # a grid axis, which has no empty tiles
                 return "a leading size depends on the index"
     return None
 

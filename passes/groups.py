@@ -29,10 +29,17 @@ from xdsl.dialects.builtin import IntegerAttr, StringAttr, i64
 from xdsl.ir import Block, Operation, SSAValue
 
 from pyptoc.dialects.expr import Expr
+from pyptoc.dialects.npu_tasks import TasksOp
 from pyptoc.dialects.pypto.shape import AssembleOp
 from pyptoc.dialects.record import record
 from pyptoc.passes.shapes import Dims, Shapes
-from pyptoc.passes.structured import is_one, is_reduction, is_scan, iteration_dims
+from pyptoc.passes.structured import (
+    is_one,
+    is_reduction,
+    is_scan,
+    iteration_dims,
+    outside_tasks,
+)
 
 GROUP = "npu.group"
 UNIT = "npu.unit"
@@ -97,10 +104,11 @@ class Group:
 
 
 def blocks_of(function: func.FuncOp) -> list[Block]:
-    """All blocks of a function, outer ones first."""
+    """The blocks of a function, outer ones first; tasks that it has are done with."""
     return [
         block
-        for op in function.walk()
+        for op in outside_tasks(function)
+        if not isinstance(op, TasksOp)
         for region in op.regions
         for block in region.blocks
     ]

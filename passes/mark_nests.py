@@ -8,6 +8,8 @@ left to `form-tasks`, since its tasks are cut further.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from xdsl.dialects import func, scf
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Block, Operation, SSAValue
@@ -15,9 +17,13 @@ from xdsl.ir import Block, Operation, SSAValue
 from pyptoc.dialects.context import PyptocContext
 from pyptoc.dialects.npu_attrs import Unit
 from pyptoc.dialects.pypto.shape import ReshapeOp
+from pyptoc.passes.cube_tiles import CubeTile
 from pyptoc.passes.form_tasks import outermost_parallel, perfect_nest
+from pyptoc.passes.fuse_epilogue import Product
+from pyptoc.passes.fusion_cost import FusionCosts
 from pyptoc.passes.groups import groups_in
 from pyptoc.passes.nest_tiles import choose
+from pyptoc.passes.product_parts import ProductParts
 from pyptoc.passes.structured import defined_in, unit_of
 from pyptoc.passes.tile_settings import TILE, WHOLE
 from pyptoc.passes.whole_nests import NestBody, UnfitError
@@ -47,12 +53,16 @@ def mark(ctx: PyptocContext, loop: scf.ForOp) -> None:
     """Mark the largest perfect nest inside `loop` whose body can be one task."""
     nest = perfect_nest(loop)
     hoist(nest)
+    parts = ProductParts(loop)
+    parts.split()
     body = NestBody(nest, ctx.machine)
     try:
         body.check()
         check_machine(body)
         tiles = choose(body)
+        check_faster(ctx, body, tiles)
     except UnfitError as unfit:
+        parts.undo()
         if unfit.outside and len(nest) > 1:
             mark(ctx, nest[1])
         else:
@@ -76,14 +86,39 @@ def hoist(nest: list[scf.ForOp]) -> None:
             block.insert_op_before(op, outer)
 
 
+WAYS = (("l0c", "ub"), ("ub", "l1"))
+"""How tiles go between the cores of a mixed task."""
+
+
 def check_machine(body: NestBody) -> None:
-    """A mixed task needs ways between the memories of its cores."""
+    """A mixed task needs ways between the memories of its cores, perhaps through GM."""
     machine = body.machine
-    for source, dest in (("l0c", "ub"), ("ub", "l1")):
-        if body.unit == Unit.MIXED and not machine.has_route(source, dest):
+    for source, dest in WAYS:
+        direct = machine.has_route(source, dest)
+        around = machine.has_route(source, "gm") and machine.has_route("gm", dest)
+        if body.unit == Unit.MIXED and not (direct or around):
             raise UnfitError(
                 f"{machine.name} has no way from {source.upper()} to {dest.upper()}"
             )
+
+
+def check_faster(
+    ctx: PyptocContext, body: NestBody, tiles: Mapping[Product, CubeTile]
+) -> None:
+    """Cores that meet in memory gain launches by one task, and may lose cores."""
+    machine = body.machine
+    if body.unit != Unit.MIXED or all(machine.has_route(*way) for way in WAYS):
+        return
+    from pyptoc.passes.nest_cost import NestCosts  # few programs get here
+
+    costs = FusionCosts(machine)
+    nest = NestCosts(body, tiles, costs)
+    if nest.as_one > nest.in_stages:
+        compared = costs.compared(nest.in_stages, nest.as_one)
+        raise UnfitError(f"its cores meet in memory, {compared}")
+    compared = costs.compared(nest.in_stages, nest.as_one)
+    text = f"the body of the loop is one task, whose cores meet in memory: {compared}"
+    ctx.remark(body.loops[0], text)
 
 
 def is_several(block: Block) -> bool:

@@ -29,7 +29,7 @@ from pyptoc.passes.cube_tiles import Contraction, CubeTile
 from pyptoc.passes.groups import Domain, Group, domain_of
 from pyptoc.passes.lower_mixed import works_in_place
 from pyptoc.passes.matmul_shape import contraction_of
-from pyptoc.passes.shapes import Shapes
+from pyptoc.passes.shapes import Shapes, static_bound
 from pyptoc.passes.structured import tensor_operands
 from pyptoc.passes.task_builder import Extent
 from pyptoc.passes.tile_settings import nearest_tile
@@ -153,8 +153,7 @@ class MixedChooser:
 
     def _contraction(self, op: Product) -> Contraction:
         """A product as the group needs it: as wide as what is read of it."""
-        size = self.domain.columns
-        columns = size.value if size.is_const else None
+        columns = static_bound(self.domain.columns)
         return replace(contraction_of(op, self.shapes), n=columns)
 
     def _wanted(self, op: Product, c: Contraction) -> CubeTile:

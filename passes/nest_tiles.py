@@ -18,10 +18,10 @@ from dataclasses import replace
 from xdsl.ir import SSAValue
 
 from pyptoc.dialects.expr import Expr
-from pyptoc.dialects.pypto.matmul import MatmulOp
 from pyptoc.dialects.tile_types import round_up
 from pyptoc.passes import cube_tiles
 from pyptoc.passes.cube_tiles import Contraction, CubeTile
+from pyptoc.passes.fuse_epilogue import Product
 from pyptoc.passes.whole_nests import NestBody, UnfitError
 from pyptoc.passes.working_set import WorkingSet
 from pyptoc.runtime.machine import Machine
@@ -40,7 +40,7 @@ def widths_of(body: NestBody) -> Widths:
     return widths
 
 
-def choose(body: NestBody) -> dict[MatmulOp, CubeTile]:
+def choose(body: NestBody) -> dict[Product, CubeTile]:
     """The tile of each product; `UnfitError` if the body does not fit the machine."""
     widths = widths_of(body)
     while True:
@@ -60,7 +60,7 @@ def choose(body: NestBody) -> dict[MatmulOp, CubeTile]:
 
 
 def kept_operands(
-    body: NestBody, tiles: Mapping[MatmulOp, CubeTile], widths: Mapping[Expr, int]
+    body: NestBody, tiles: Mapping[Product, CubeTile], widths: Mapping[Expr, int]
 ) -> set[SSAValue]:
     """
     The operands that L1 keeps, as many as there is room for.
@@ -69,7 +69,7 @@ def kept_operands(
     pieces: what comes at once needs the fewest flags.
     """
 
-    def in_pieces(op: MatmulOp) -> bool:
+    def in_pieces(op: Product) -> bool:
         tiles = [v for v in (op.lhs, op.rhs, op.result) if v in body.sizes]
         return any(body.sizes[value].columns in widths for value in tiles)
 
@@ -109,7 +109,7 @@ def narrow(body: NestBody, widths: Widths) -> bool:
     return True
 
 
-def legal(body: NestBody, op: MatmulOp, widths: Mapping[Expr, int]) -> CubeTile:
+def legal(body: NestBody, op: Product, widths: Mapping[Expr, int]) -> CubeTile:
     """The product's tile with the whole result, or a piece of its columns, in L0C."""
     tile, c, size = body.products[op], body.contraction(op), body.sizes[op.result]
     width = widths.get(size.columns, size.most_columns)

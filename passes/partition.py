@@ -21,8 +21,9 @@ gathered or selected may be assembled by them.
 Where it pays, `fuse.py` lets a product join the vector ops that read it (unit
 `"mixed"`), and cuts groups at reductions. Else cube and vector groups meet in global
 memory. Views, reshapes, reads and index
-arithmetic belong to no group: consumers look through them. First, copies are made
-where value semantics needs them (`ownership.py`), and ops that nobody uses are erased.
+arithmetic belong to no group: consumers look through them. First, asserts move in front
+of independent loops (`hoist_asserts.py`), copies are made where value semantics needs
+them (`ownership.py`), and ops that nobody uses are erased.
 """
 
 from __future__ import annotations
@@ -45,13 +46,14 @@ from pyptoc.passes.cleanup import erase_dead
 from pyptoc.passes.form_tasks import outermost_parallel, perfect_nest
 from pyptoc.passes.fuse import Fusion
 from pyptoc.passes.groups import CUT, GROUP, UNIT, Group, blocks_of, domain_of, has_scan
+from pyptoc.passes.hoist_asserts import hoist_asserts
 from pyptoc.passes.index_shapes import SCATTERS, Scatter
 from pyptoc.passes.mark_nests import is_whole, mark_groups, mark_nests
 from pyptoc.passes.matmul_shape import may_split
 from pyptoc.passes.ownership import Ownership, root_of
 from pyptoc.passes.reinterpret import split_views
 from pyptoc.passes.scale_pairs import join_pairs
-from pyptoc.passes.shapes import Dims, Shapes
+from pyptoc.passes.shapes import Dims, Shapes, static_bound
 from pyptoc.passes.structured import LEAVES, tensor_operands, unit_of
 from pyptoc.passes.windows import readers, window_of
 
@@ -82,6 +84,8 @@ class PartitionPass(PyptocPass):
             erase_dead(function)
             split_views(function)
             join_pairs(function)
+            for loop in list(outermost_parallel(function)):
+                hoist_asserts(ctx, loop)
             Ownership(ctx, function).run()
             if self.nests:
                 mark_nests(ctx, function)
@@ -256,7 +260,8 @@ class Grouping:
         domain = domain_of(ops, self.shapes)
         if domain is None or not has_scan(ops):
             return domain is not None
-        return domain.columns.is_const and domain.columns.value <= SCAN_COLUMNS
+        bound = static_bound(domain.columns)
+        return bound is not None and bound <= SCAN_COLUMNS
 
     def _reads_stored(self, op: Operation, members: set[Operation]) -> bool:
         """Whether `op` uses a whole tensor that a task of the group stores a box of."""

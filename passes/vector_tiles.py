@@ -27,7 +27,7 @@ from pyptoc.dialects.record import record
 from pyptoc.dialects.tile_types import BufType, bytes_of, element_bits, round_up
 from pyptoc.passes.groups import FOLD, Domain, Group, column_bound
 from pyptoc.passes.partials import part_count
-from pyptoc.passes.shapes import Shapes
+from pyptoc.passes.shapes import Shapes, static_bound
 from pyptoc.passes.structured import (
     costed_as,
     is_one,
@@ -170,7 +170,7 @@ class VectorChooser:
     def largest(self, given: tuple[int, ...] | None) -> VectorTile | None:
         """The largest tile within `given` that fits UB; None if none does."""
         size = self.domain.columns
-        total = size.value if size.is_const else None
+        total = static_bound(size)
         rows = MAX_ROWS if self.domain.rows is not None else 1
         columns = MAX_COLUMNS
         if given:

@@ -21,16 +21,17 @@ from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 
 from pyptoc.dialects.expr import ONE, Expr
 from pyptoc.dialects.npu_attrs import Unit
-from pyptoc.dialects.pypto.matmul import MatmulOp
+from pyptoc.dialects.pypto.matmul import MatmulOp, ScaledMmOp
 from pyptoc.dialects.pypto.shape import AssembleOp, TransposeOp, ViewOp
 from pyptoc.dialects.record import record
 from pyptoc.dialects.tile_channel import HALVES
 from pyptoc.dialects.tile_types import BufType, bytes_of
-from pyptoc.passes.cube_tiles import CubeTile
+from pyptoc.passes.cube_tiles import MX_BLOCK, CubeTile
+from pyptoc.passes.fuse_epilogue import Product
 from pyptoc.passes.lower_mixed import keeps_place, works_in_place
 from pyptoc.passes.structured import is_reduction, is_scan, tensor_operands, unit_of
 from pyptoc.passes.typed import element_type
-from pyptoc.passes.whole_nests import NestBody, Size
+from pyptoc.passes.whole_nests import NestBody, Size, scales_of
 
 
 @record(frozen=False, eq=False)
@@ -48,7 +49,7 @@ class WorkingSet:
     """What a body keeps, if its products have `tiles` and `widths` cut columns."""
 
     body: NestBody
-    tiles: Mapping[MatmulOp, CubeTile]
+    tiles: Mapping[Product, CubeTile]
     widths: Mapping[Expr, int]
     """The width of the pieces into which columns of a size are cut."""
     resident: Collection[SSAValue] = ()
@@ -147,7 +148,7 @@ class WorkingSet:
     def _block(self, block: Block) -> None:
         for op in block.ops:
             match op:
-                case MatmulOp():
+                case MatmulOp() | ScaledMmOp():
                     self._product(op)
                 case scf.ForOp():
                     self._loop(op)
@@ -221,7 +222,7 @@ class WorkingSet:
 
     # -- products
 
-    def _product(self, op: MatmulOp) -> None:
+    def _product(self, op: Product) -> None:
         here, tile = self._at[op], self.tiles[op]
         result, accumulator = op.result, self.body.contraction(op).accumulator
         sums = self._bytes(self.body.sizes[result], accumulator, "l0c")
@@ -234,10 +235,8 @@ class WorkingSet:
             rows, columns = shape[::-1] if turns else shape
             size = bytes_of(BufType((rows, columns), element_type(value), "l1"))
             self._keep("l1", size, here, here)
-        for row in (op.bias, op.scale):
-            if row is not None:
-                kind = BufType((1, tile.n0), element_type(row), "l1")
-                self._keep("l1", bytes_of(kind), here, here)
+        for kind in _beside(op, tile):
+            self._keep("l1", bytes_of(kind), here, here)
         if op in self.body.drained:
             return
         moved = sum(self._bytes(self.body.sizes[result], accumulator, "ub"))
@@ -279,3 +278,17 @@ class WorkingSet:
         for region in op.regions:
             for block in region.blocks:
                 self._block(block)
+
+
+def _beside(op: Product, tile: CubeTile) -> list[BufType]:
+    """What L1 holds beside the matrices of a product, one step at a time."""
+    if not isinstance(op, ScaledMmOp):
+        return [BufType((1, tile.n0), element_type(v), "l1") for v in scales_of(op)]
+    turned = op.scales_a_trans is not None, op.scales_b_trans is None
+    sizes = (tile.m0, tile.ka1), (tile.n0, tile.kb1)
+    found: list[BufType] = []
+    for value, (side, depth), turns in zip(scales_of(op), sizes, turned, strict=True):
+        blocks = -(-depth // MX_BLOCK)
+        shape = (blocks, 2 * side) if turns else (side, 2 * blocks)
+        found.append(BufType(shape, element_type(value), "l1"))
+    return found
