@@ -54,11 +54,13 @@ class PyptocContext(Context):
         rule: str = "",
         help: str = "",
     ) -> None:
-        """Record a warning or a remark; it does not stop the compilation."""
+        """Record a warning or a remark, once; it does not stop the compilation."""
         location = at.location if isinstance(at, Operation) else at
-        self.remarks.append(
-            Diagnostic(code, message, location, severity=severity, rule=rule, help=help)
+        found = Diagnostic(
+            code, message, location, severity=severity, rule=rule, help=help
         )
+        if found not in self.remarks:
+            self.remarks.append(found)
 
     def clone(self) -> PyptocContext:
         copy = make_context(self.machine)

@@ -28,6 +28,7 @@ from xdsl.ir import Operation, OpResult, SSAValue
 
 from pyptoc.dialects.context import PyptocContext
 from pyptoc.dialects.expr import Expr
+from pyptoc.dialects.parallel import is_parallel
 from pyptoc.dialects.pypto.scalars import DimOp, IndexOp
 from pyptoc.dialects.pypto.shape import AssembleOp, TransposeOp, ViewOp
 from pyptoc.passes.base import PyptocPass
@@ -62,13 +63,7 @@ def outermost_parallel(function: func.FuncOp) -> Iterator[scf.ForOp]:
     """The parallel loops that are in no other parallel loop."""
     for op in list(function.walk()):
         if is_parallel(op) and not is_parallel(op.parent_op()):
-            assert isinstance(op, scf.ForOp)
             yield op
-
-
-def is_parallel(op: Operation | None) -> bool:
-    """Whether `op` is a loop of independent iterations."""
-    return isinstance(op, scf.ForOp) and "npu.parallel" in op.attributes
 
 
 def form(ctx: PyptocContext, loop: scf.ForOp) -> None:
@@ -90,10 +85,8 @@ def perfect_nest(loop: scf.ForOp) -> list[scf.ForOp]:
     nest = [loop]
     while True:
         body = [op for op in nest[-1].body.block.ops if not isinstance(op, MOVABLE)]
-        if len(body) != 2 or not is_parallel(body[0]):
+        if len(body) != 2 or not is_parallel(inner := body[0]):
             return nest
-        inner = body[0]
-        assert isinstance(inner, scf.ForOp)
         nest.append(inner)
 
 

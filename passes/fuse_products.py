@@ -22,13 +22,13 @@ from xdsl.dialects import scf
 from xdsl.ir import BlockArgument, SSAValue
 
 from pyptoc.dialects.expr import Expr
+from pyptoc.dialects.parallel import is_parallel
 from pyptoc.dialects.pypto.attrs import SPLIT_CHOSEN, CubeTileAttr
 from pyptoc.dialects.pypto.matmul import MatmulOp
 from pyptoc.dialects.pypto.shape import AssembleOp
 from pyptoc.dialects.tile_channel import HALVES
 from pyptoc.passes import cube_tiles
 from pyptoc.passes.cube_tiles import CubeTile
-from pyptoc.passes.form_tasks import is_parallel
 from pyptoc.passes.fusion_cost import FusionCosts, bits_of, known
 from pyptoc.passes.groups import (
     NARROW,

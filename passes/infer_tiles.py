@@ -31,6 +31,7 @@ from xdsl.ir import Operation, SSAValue
 from pyptoc.dialects.context import PyptocContext
 from pyptoc.dialects.diagnostics import error
 from pyptoc.dialects.expr import Expr
+from pyptoc.dialects.parallel import is_parallel
 from pyptoc.dialects.pypto.attrs import CubeTileAttr, TilesAttr, VecTileAttr
 from pyptoc.dialects.pypto.matmul import MatmulOp, ScaledMmOp
 from pyptoc.dialects.pypto.shape import ViewOp
@@ -40,7 +41,7 @@ from pyptoc.passes import cube_tiles, index_tiles, tile_candidates
 from pyptoc.passes.base import PyptocPass
 from pyptoc.passes.cube_cost import CubeWork
 from pyptoc.passes.cube_tiles import Contraction, CubeTile
-from pyptoc.passes.form_tasks import is_parallel, obstacle, perfect_nest
+from pyptoc.passes.form_tasks import obstacle, perfect_nest
 from pyptoc.passes.groups import (
     PARTIAL,
     UNIT,
@@ -324,7 +325,7 @@ def grid_loops(group: Group) -> list[scf.ForOp]:
     """The loops around a group that form-tasks will make axes of its grid."""
     around: list[scf.ForOp] = []
     loop = group.ops[0].parent_op()
-    while isinstance(loop, scf.ForOp) and is_parallel(loop):
+    while is_parallel(loop):
         around.insert(0, loop)
         loop = loop.parent_op()
     for start in range(len(around)):
