@@ -14,26 +14,24 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.pypto.attrs import CubeTileAttr
 from pyptoc.dialects.pypto.matmul import MatmulOp, ScaledMmOp
-from pyptoc.dialects.pypto.shape import AssembleOp
 from pyptoc.dialects.pypto.tiles import check_cube_tile
 from pyptoc.dialects.tile_channel import HALVES
 from pyptoc.dialects.tile_types import BufType, bytes_of, element_bits
 from pyptoc.passes import cube_tiles
 from pyptoc.passes.cube_tiles import Contraction, CubeTile
 from pyptoc.passes.groups import Domain, Group, domain_of
-from pyptoc.passes.lower_mixed import works_in_place
 from pyptoc.passes.matmul_shape import contraction_of
 from pyptoc.passes.shapes import Shapes
 from pyptoc.passes.structured import tensor_operands
 from pyptoc.passes.task_builder import Extent
 from pyptoc.passes.tile_settings import nearest_tile
 from pyptoc.passes.typed import element_type
-from pyptoc.passes.vector_tiles import FILL, VectorChooser
+from pyptoc.passes.vector_tiles import VectorChooser
 from pyptoc.passes.windows import Window, window_of
 from pyptoc.runtime.machine import Machine
 
@@ -148,7 +146,10 @@ class MixedChooser:
         return tile
 
     def _vector(self) -> VectorChooser:
-        return VectorChooser(self.part, self.domain, self.shapes, self.machine)
+        crossing = [read.values for read in self.reads]
+        return VectorChooser(
+            self.part, self.domain, self.shapes, self.machine, crossing=crossing
+        )
 
     def _contraction(self, op: Product) -> Contraction:
         """A product as the group needs it: as wide as what is read of it."""
@@ -184,49 +185,4 @@ class MixedChooser:
         )
         if live > self.machine.space("l0c").bytes:
             return False
-        rows = -(-tile.m0 // HALVES)
-        crossing = {value for read in reads for value in read.values}
-        peak = vector_peak(chooser, crossing, len(reads), rows, tile.n0)
-        return peak <= self.machine.space("ub").bytes * FILL
-
-
-def vector_peak(
-    chooser: VectorChooser, crossing: set[SSAValue], count: int, rows: int, columns: int
-) -> int:
-    """
-    Bytes live at once in UB of one vector core.
-
-    Each of the `count` accumulators that cross has a slot all the time. Ops work in
-    place where an operand ends, as `lower_mixed.py` does.
-    """
-    ops = chooser.group.ops
-    last = {v: i for i, op in enumerate(ops) for v in tensor_operands(op)}
-    first = next(iter(crossing))
-    worst = kept = count * chooser.tile_bytes(first, rows, columns)
-    live: dict[SSAValue, int] = {}
-    for index, op in enumerate(ops):
-        for value in tensor_operands(op):
-            if value not in live:
-                size = chooser.tile_bytes(value, rows, columns)
-                live[value] = 0 if value in crossing else size
-        for result in () if isinstance(op, AssembleOp) else op.results:
-            place = _place(op, result, last, index)
-            size = chooser.tile_bytes(result, rows, columns)
-            live[result] = size if place is None else live.pop(place)
-        worst = max(worst, kept + sum(live.values()))
-        for value in list(live):
-            if last.get(value, index) <= index:
-                live.pop(value)
-    return worst
-
-
-def _place(
-    op: Operation, result: SSAValue, last: Mapping[SSAValue, int], index: int
-) -> SSAValue | None:
-    """The operand that ends at `op` and whose place the result takes."""
-    if not works_in_place(op):
-        return None
-    for operand in op.operands:
-        if operand.type == result.type and last.get(operand, 0) <= index:
-            return operand
-    return None
+        return chooser.fits(-(-tile.m0 // HALVES), tile.n0, phased=False)
