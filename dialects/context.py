@@ -40,6 +40,9 @@ class PyptocContext(Context):
     candidates: list[str] | None = None
     """Tables of the tiles that infer-tiles looked at; None: nobody wants them."""
 
+    searches: dict[Any, Any] = field(default_factory=dict[Any, Any])
+    """The tiles that were searched for already (`pyptoc.passes.tile_search.Found`)."""
+
     def remark(self, at: Operation | Attribute | None, text: str) -> None:
         """Record that a pass refused or changed something the author may ask about."""
         self.report("remark", "PTO300", at, text)

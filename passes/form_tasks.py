@@ -18,7 +18,7 @@ where a size of the group depends on the index in a way that has no static bound
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -69,7 +69,8 @@ def outermost_parallel(function: func.FuncOp) -> Iterator[scf.ForOp]:
 def form(ctx: PyptocContext, loop: scf.ForOp) -> None:
     """Mark the largest perfect nest inside `loop` that can become a grid."""
     nest = perfect_nest(loop)
-    reason = None if WHOLE in loop.attributes else obstacle(nest)
+    groups = groups_in(nest[-1].body.block)
+    reason = None if WHOLE in loop.attributes else obstacle(nest, groups)
     if reason is None:
         for member in nest:
             member.attributes[GRID] = UnitAttr()
@@ -90,9 +91,8 @@ def perfect_nest(loop: scf.ForOp) -> list[scf.ForOp]:
         nest.append(inner)
 
 
-def obstacle(nest: list[scf.ForOp]) -> str | None:
-    """Why the nest cannot become a grid; None if it can."""
-    groups = groups_in(nest[-1].body.block)
+def obstacle(nest: list[scf.ForOp], groups: Sequence[Group]) -> str | None:
+    """Why a nest whose body is these groups cannot become a grid; None if it can."""
     if len(groups) != 1:
         return f"its body holds {len(groups)} groups"
     group = groups[0]

@@ -13,29 +13,40 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from math import floor, prod
 
 from xdsl.ir import SSAValue
 
-from pyptoc.dialects.expr import Expr
-from pyptoc.dialects.pypto.attrs import CubeTileAttr
-from pyptoc.dialects.pypto.matmul import MatmulOp, ScaledMmOp
-from pyptoc.dialects.pypto.tiles import check_cube_tile
+from pyptoc.dialects.expr import ONE, Expr
 from pyptoc.dialects.tile_channel import HALVES
-from pyptoc.dialects.tile_types import BufType, bytes_of, element_bits
+from pyptoc.dialects.tile_types import BufType, bytes_of, round_up
 from pyptoc.passes import cube_tiles
+from pyptoc.passes.cube_cost import CubeWork
 from pyptoc.passes.cube_tiles import Contraction, CubeTile
+from pyptoc.passes.group_work import Product, given_tile
 from pyptoc.passes.groups import Domain, Group, domain_of
-from pyptoc.passes.matmul_shape import contraction_of
+from pyptoc.passes.matmul_shape import contraction_of, matmul_shape
+from pyptoc.passes.mixed_cost import MixedCost, MixedWork, mixed_costs
 from pyptoc.passes.shapes import Shapes
 from pyptoc.passes.structured import tensor_operands
 from pyptoc.passes.task_builder import Extent
-from pyptoc.passes.tile_settings import nearest_tile
-from pyptoc.passes.typed import element_type
+from pyptoc.passes.tile_search import CLOSE, representative
+from pyptoc.passes.typed import tensor_rank
 from pyptoc.passes.vector_tiles import VectorChooser
 from pyptoc.passes.windows import Window, window_of
 from pyptoc.runtime.machine import Machine
 
-Product = MatmulOp | ScaledMmOp
+ORDER = "within 2.5 %, fewer waves first, then more slots, then less time"
+"""How candidates are ordered, as tables say it."""
+SIDES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
+"""mL0 and nL0, in alignment units."""
+STEPS = (1, 2, 4, 8)
+"""kL0 in alignment units, and kL1 in kL0."""
+LARGEST = 512
+"""No mL0 or nL0 is larger."""
+BEST = 4
+"""L0 tiles that are tried with other steps of K."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +105,14 @@ def reads_of(
 
 
 @dataclass(frozen=True)
+class MixedCandidate:
+    """A tile that L0C and UB hold what it needs of, and what it costs."""
+
+    tile: CubeTile
+    cost: MixedCost
+
+
+@dataclass(frozen=True)
 class MixedChooser:
     """Chooses the one tile of a mixed group."""
 
@@ -102,87 +121,239 @@ class MixedChooser:
     part: Group
     shapes: Shapes
     machine: Machine
+    trips: int = 1
+    """How often loops around the group, which become axes of its grid, run."""
 
-    @property
+    @cached_property
     def products(self) -> list[Product]:
+        """Each product once."""
         return list(dict.fromkeys(self.bases.values()))
 
-    @property
+    @cached_property
     def domain(self) -> Domain:
+        """The rows and columns of the vector ops; their tasks have a part of a row."""
         domain = domain_of(self.part.ops, self.shapes)
         assert domain is not None
-        return domain
+        return replace(domain, whole_rows=False)
 
-    @property
+    @cached_property
     def reads(self) -> list[Read]:
+        """The accumulators of a task."""
         return reads_of(self.bases, self.part, self.shapes)
 
-    def choose(self) -> CubeTile | None:
-        """The tile that each product has, with L1 as large as L0; None: none fits."""
-        parts = [self._contraction(op) for op in self.products]
-        tiles = [
-            self._wanted(op, c) for op, c in zip(self.products, parts, strict=True)
-        ]
-        multiple = max(c.k_multiple for c in parts)
-        k0 = min(tile.k0 for tile in tiles) // multiple * multiple
-        if not k0:
-            return None
-        k1 = max(min(tile.k1 for tile in tiles) // k0, 1) * k0
-        m0, n0 = min(tile.m0 for tile in tiles), min(tile.n0 for tile in tiles)
-        unit_m = max(self._row_unit(op) for op in self.products)
-        chooser = self._vector()
-        unit_n = max(chooser.column_unit, *(c.n_multiple for c in parts))
-        n0 = max(n0 // unit_n, 1) * unit_n
-        tile = CubeTile(m0, m0, k0, k1, k1, n0, n0)
-        while not self._fits(tile, parts, chooser):
-            half = max(tile.n0 // 2 // unit_n, 1) * unit_n
-            rows = max(tile.m0 // 2 // unit_m, 1) * unit_m
-            if half < tile.n0 and (tile.n0 >= tile.m0 or rows >= tile.m0):
-                tile = replace(tile, n0=half, n1=half)
-            elif rows < tile.m0:
-                tile = replace(tile, m0=rows, m1=rows)
-            else:
-                return None
-        return tile
-
-    def _vector(self) -> VectorChooser:
-        crossing = [read.values for read in self.reads]
+    @cached_property
+    def vector(self) -> VectorChooser:
+        """The side of the vector cores."""
+        crossing = tuple(read.values for read in self.reads)
         return VectorChooser(
-            self.part, self.domain, self.shapes, self.machine, crossing=crossing
+            self.part, self.domain, self.shapes, self.machine, self.trips, crossing
         )
 
-    def _contraction(self, op: Product) -> Contraction:
-        """A product as the group needs it: as wide as what is read of it."""
+    @cached_property
+    def given(self) -> bool:
+        """Whether the author gave a tile: an upper bound."""
+        return any(tile is not None for tile in self.bounds)
+
+    @cached_property
+    def candidates(self) -> list[MixedCandidate]:
+        """Tiles that fit, the one to use first; none if no tile does."""
+        search = MixedSearch(self)
+        tiles = search.given() if self.given else search.tiles()
+        return self.ranked(self.costed(tiles if self.given else search.deeper(tiles)))
+
+    @property
+    def best(self) -> MixedCandidate | None:
+        """The tile to use, if there is one."""
+        return next(iter(self.candidates), None)
+
+    def costed(self, tiles: Sequence[CubeTile]) -> list[MixedCandidate]:
+        """What each tile costs."""
+        costs = mixed_costs(self.work, tiles, self.machine) if tiles else []
+        return [MixedCandidate(*pair) for pair in zip(tiles, costs, strict=True)]
+
+    @cached_property
+    def contractions(self) -> list[Contraction]:
+        """Each product as the group needs it: as wide as what is read of it."""
         size = self.domain.columns
         columns = size.value if size.is_const else None
-        return replace(contraction_of(op, self.shapes), n=columns)
+        return [
+            replace(contraction_of(op, self.shapes), n=columns) for op in self.products
+        ]
 
-    def _wanted(self, op: Product, c: Contraction) -> CubeTile:
-        """The given tile, or the one of the product alone."""
-        given = nearest_tile(op, CubeTileAttr, lambda tiles: tiles.cube)
-        if given is None:
-            return cube_tiles.choose(c, self.machine)
-        check_cube_tile(given, op)
-        tile = CubeTile.of(given).clamped(c)
-        cube_tiles.check_fits(tile, c, self.machine, op)
-        return tile
+    @cached_property
+    def bounds(self) -> list[CubeTile | None]:
+        """The tile that the author gave each product."""
+        parts = zip(self.products, self.contractions, strict=True)
+        return [given_tile(op, c, self.machine) for op, c in parts]
 
-    def _row_unit(self, op: Product) -> int:
+    @cached_property
+    def work(self) -> MixedWork:
+        """What the cost of the group depends on."""
+        domain = self.domain
+        rows, columns = map(representative, (domain.rows or ONE, domain.columns))
+        batch = prod(map(representative, domain.leading)) * self.trips
+        counts = [
+            sum(read.product is op for read in self.reads) for op in self.products
+        ]
+        products = [
+            CubeWork(
+                c,
+                rows,
+                columns * count,
+                representative(matmul_shape(op, self.shapes).k),
+                batch,
+                c.accumulator,
+                shared_rhs=tensor_rank(op.rhs) == 2,
+                on_chip=True,
+            )
+            for op, c, count in zip(
+                self.products, self.contractions, counts, strict=True
+            )
+        ]
+        return MixedWork(tuple(products), tuple(counts), self.vector.work())
+
+    def ranked(self, found: Sequence[MixedCandidate]) -> list[MixedCandidate]:
+        """The candidates by `ORDER`."""
+        if not found:
+            return []
+        least = min(candidate.cost.seconds for candidate in found)
+
+        def key(candidate: MixedCandidate) -> tuple[float, ...]:
+            cost, tile = candidate.cost, candidate.tile
+            alike = floor((cost.seconds / least - 1) / CLOSE)
+            return alike, cost.waves, -sum(cost.slots), cost.seconds, -tile.m0, -tile.k0
+
+        return sorted(found, key=key)
+
+
+@dataclass(frozen=True)
+class MixedSearch:
+    """The tiles that a mixed group can have."""
+
+    chooser: MixedChooser
+
+    @property
+    def machine(self) -> Machine:
+        return self.chooser.machine
+
+    @cached_property
+    def row_unit(self) -> int:
         """Rows of an L0 tile come in whole fractals, also where A is transposed."""
-        turned = op.a_trans is not None
-        return max(16, 256 // element_bits(element_type(op.lhs))) if turned else 16
+        return max(c.m_multiple for c in self.chooser.contractions)
 
-    def _fits(
-        self, tile: CubeTile, parts: Sequence[Contraction], chooser: VectorChooser
-    ) -> bool:
-        if any(cube_tiles.overflow(tile, c, self.machine) for c in parts):
+    @cached_property
+    def column_unit(self) -> int:
+        """Columns come in whole fractals of all, and in 32 bytes of vector values."""
+        units = (c.n_multiple for c in self.chooser.contractions)
+        return max(self.chooser.vector.column_unit, *units)
+
+    @cached_property
+    def depth_unit(self) -> int:
+        """kL0 is a multiple of this."""
+        return max(c.k_multiple for c in self.chooser.contractions)
+
+    def given(self) -> list[CubeTile]:
+        """
+        The largest tile within those that were given, if there is one.
+
+        A product without one has no bound of its own.
+        """
+        tiles = [tile for tile in self.chooser.bounds if tile is not None]
+        k0 = min(tile.k0 for tile in tiles) // self.depth_unit * self.depth_unit
+        if not k0:
+            return []
+        k1 = max(min(tile.k1 for tile in tiles) // k0, 1) * k0
+        m0, n0 = min(tile.m0 for tile in tiles), min(tile.n0 for tile in tiles)
+        n0 = max(n0 // self.column_unit, 1) * self.column_unit
+        while not self.fits(m0, n0, k0, k1):
+            half = max(n0 // 2 // self.column_unit, 1) * self.column_unit
+            rows = max(m0 // 2 // self.row_unit, 1) * self.row_unit
+            if half < n0 and (n0 >= m0 or rows >= m0):
+                n0 = half
+            elif rows < m0:
+                m0 = rows
+            else:
+                return []
+        return [CubeTile(m0, m0, k0, k1, k1, n0, n0)]
+
+    def tiles(self) -> list[CubeTile]:
+        """Each L0 tile of a lattice, as deep as L0 and L1 hold twice."""
+        work = self.chooser.work.products[0]
+        found: list[CubeTile] = []
+        count = self.chooser.work.reads[0]
+        columns = sides(work.n // count, self.column_unit)
+        for m0 in sides(work.m, self.row_unit):
+            depths = ((n0, self._deepest(m0, n0)) for n0 in columns)
+            # What fits with some columns fits with fewer.
+            fit = [(n0, depth) for n0, depth in depths if depth is not None]
+            while fit and not self.fits(m0, fit[-1][0], *fit[-1][1]):
+                fit.pop()
+            found += [CubeTile(m0, m0, k0, k1, k1, n0, n0) for n0, (k0, k1) in fit]
+        return found
+
+    def deeper(self, tiles: Sequence[CubeTile]) -> list[CubeTile]:
+        """The tiles, the best of them with other steps of K as well."""
+        costed = self.chooser.ranked(self.chooser.costed(tiles))
+        more: dict[CubeTile, None] = dict.fromkeys(tiles)
+        for tile in (candidate.tile for candidate in costed[:BEST]):
+            for k0 in {tile.k0, self._in_units(tile.k0 // 2)}:
+                for steps in STEPS:
+                    one = replace(tile, k0=k0, ka1=k0 * steps, kb1=k0 * steps)
+                    if one.k1 <= max(tile.k1, tile.k0) and self._holds(one):
+                        more[one] = None
+        return list(more)
+
+    def _in_units(self, depth: int) -> int:
+        return max(depth // self.depth_unit, 1) * self.depth_unit
+
+    def _deepest(self, m0: int, n0: int) -> tuple[int, int] | None:
+        """kL0 and kL1 that L0 and L1 hold twice, or else once; None: they do not."""
+        k = self.chooser.work.products[0].k
+        most = round_up(k, self.depth_unit)
+        for often in (2, 1):
+            for units in reversed(STEPS):
+                k0 = self.depth_unit * units
+                tile = CubeTile(m0, m0, k0, k0, k0, n0, n0)
+                if k0 > most or not self._holds(tile, often):
+                    continue
+                for steps in reversed(STEPS):
+                    k1 = k0 * steps
+                    # A loop of one step has nothing to overlap with.
+                    good = steps == 1 or 2 * k1 <= most
+                    if good and self._holds(replace(tile, ka1=k1, kb1=k1), often):
+                        return k0, k1
+        return None
+
+    def _holds(self, tile: CubeTile, often: int = 1) -> bool:
+        """Whether the cube core's memories hold a tile, its operands so often."""
+        times = {"l0c": 1, "fb": 1, "bias": 1}
+        return all(
+            times.get(space, often) * size <= self.machine.space(space).bytes
+            for c in self.chooser.contractions
+            for space, size in cube_tiles.bytes_by_space(tile, c).items()
+        )
+
+    def fits(self, m0: int, n0: int, k0: int, k1: int) -> bool:
+        """Whether all that a task keeps fits: all accumulators are live at once."""
+        chooser = self.chooser
+        if not self._holds(CubeTile(m0, m0, k0, k1, k1, n0, n0)):
             return False
-        reads = self.reads
-        types = {op: c.accumulator for op, c in zip(self.products, parts, strict=True)}
+        types = {
+            op: c.accumulator
+            for op, c in zip(chooser.products, chooser.contractions, strict=True)
+        }
         live = sum(
-            bytes_of(BufType((tile.m0, tile.n0), types[read.product], "l0c"))
-            for read in reads
+            bytes_of(BufType((m0, n0), types[read.product], "l0c"))
+            for read in chooser.reads
         )
         if live > self.machine.space("l0c").bytes:
             return False
-        return chooser.fits(-(-tile.m0 // HALVES), tile.n0, phased=False)
+        return chooser.vector.fits(-(-m0 // HALVES), n0, phased=False)
+
+
+def sides(size: int, unit: int) -> list[int]:
+    """Sizes of an L0 tile along an axis of `size`, and those that divide it evenly."""
+    most = min(round_up(size, unit), LARGEST)
+    found = {unit * n for n in SIDES if unit * n <= most} | {most}
+    found |= {round_up(-(-size // -(-size // side)), unit) for side in found}
+    return sorted(found)

@@ -31,8 +31,8 @@ from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.parallel import is_parallel
 from pyptoc.dialects.pypto.shape import AssembleOp, EmptyOp, ViewOp
 from pyptoc.passes.builder import Builder
+from pyptoc.passes.group_work import Product
 from pyptoc.passes.groups import NARROW, PARTIAL, Group
-from pyptoc.passes.mixed_tiles import Product
 from pyptoc.passes.repeat import REPEATS
 from pyptoc.passes.shapes import Shapes
 from pyptoc.passes.structured import defined_before, is_one, tensor_operands

@@ -1,4 +1,4 @@
-"""Sizes as remarks show them: numbers with units, dimensions by their names."""
+"""Sizes and times as remarks show them: with units, dimensions by their names."""
 
 from __future__ import annotations
 
@@ -25,6 +25,11 @@ def tensor_text(value: SSAValue) -> str:
     if min(shape, default=0) < 0:
         return str(type_)
     return byte_text(prod(shape) * element_bits(type_.element_type) / 8)
+
+
+def time_text(seconds: float) -> str:
+    """`12.30 us`, with as many digits as tables have."""
+    return f"{seconds * 1e6:.2f} us"
 
 
 def byte_text(size: float) -> str:

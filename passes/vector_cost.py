@@ -15,6 +15,7 @@ A row that is visited in phases is loaded once for each op that folds it and onc
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
 
@@ -62,6 +63,7 @@ class VectorCost:
     tasks: int
     waves: int
     bound: str
+    hbm_bytes: float
 
 
 def vector_cost(
@@ -86,12 +88,32 @@ def vector_cost(
     tile_cycles = max(pipes.values()) if phased else sum(pipes.values())
     core = waves * tiles * tile_cycles / machine.clock_hz
     moved = sum(x.size(work.rows, work.columns) for x in (*work.loads, *work.stores))
-    hbm = work.leading * moved / machine.memory.hbm_bytes_per_second
+    moved *= work.leading
+    hbm = moved / machine.memory.hbm_bytes_per_second
     shares = {name: waves * tiles * c / machine.clock_hz for name, c in pipes.items()}
     shares |= {"hbm": hbm, "launch": machine.launch_seconds}
     bound = max(PIPES, key=lambda name: shares[name])
     seconds = machine.launch_seconds + max(core, hbm)
-    return VectorCost(seconds, tasks, waves, bound)
+    return VectorCost(seconds, tasks, waves, bound, moved)
+
+
+def element_cycles(
+    machine: Machine, loads: float, stores: float, ops: Sequence[tuple[str, float]]
+) -> float:
+    """
+    What one element more costs each core of a launch that keeps all of them busy.
+
+    `loads` and `stores` are bytes; `ops` have an instruction and the bytes that it goes
+    through. Start-ups are paid already.
+    """
+    shared = machine.vector_cores * machine.clock_hz
+    shared /= machine.memory.hbm_bytes_per_second
+    load, store = machine.route("gm", "ub"), machine.route("ub", "gm")
+    cycles = loads * max(1 / load.bytes_per_cycle, shared)
+    cycles += stores * max(1 / store.bytes_per_cycle, shared)
+    for name, width in ops:
+        cycles += machine.vector_cost(name).per_repeat * width / machine.vector_bytes
+    return cycles
 
 
 def _transfers(

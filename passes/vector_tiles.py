@@ -22,9 +22,9 @@ from pyptoc.dialects.expr import ONE
 from pyptoc.dialects.pypto.reduce import CumsumOp
 from pyptoc.dialects.tile_types import element_bits, round_up
 from pyptoc.passes.group_bytes import GroupBytes, Made
-from pyptoc.passes.groups import Domain, Group, column_bound
+from pyptoc.passes.groups import Domain, Group, column_bound, is_row_fold
 from pyptoc.passes.shapes import Shapes
-from pyptoc.passes.structured import costed_as, is_reduction
+from pyptoc.passes.structured import costed_as
 from pyptoc.passes.tile_search import representative
 from pyptoc.passes.typed import element_type
 from pyptoc.passes.vector_cost import Moved, VectorCost, VectorWork, vector_cost
@@ -32,6 +32,8 @@ from pyptoc.runtime.machine import Machine
 
 MAX_ROWS = 64
 MAX_COLUMNS = 8192
+ORDER = "the largest tile, unless another takes 5 % less; the others by time"
+"""How candidates are ordered, as tables say it."""
 FASTER = 0.95
 """What another tile than the largest may take of its time to be taken."""
 FILL = 0.85
@@ -91,7 +93,7 @@ class VectorChooser:
             return []
         work = self.work()
         first = self._costed(largest, work)
-        others = [] if given else self._others(largest, work)
+        others = self._fewer(largest) if given else self._others(largest, work)
         others = [self._costed(tile, work) for tile in others]
         others.sort(key=lambda c: (c.cost.seconds, c.cost.tasks))
         if others and others[0].cost.seconds < FASTER * first.cost.seconds:
@@ -101,6 +103,14 @@ class VectorChooser:
     def _costed(self, tile: VectorTile, work: VectorWork) -> Candidate:
         sizes = (tile.rows, tile.columns)
         return Candidate(tile, vector_cost(work, sizes, tile.phased, self.machine))
+
+    def _fewer(self, given: VectorTile) -> list[VectorTile]:
+        """A given tile is an upper bound in a fused group: the same with fewer rows."""
+        if len(self.group.ops) == 1:
+            return []
+        return [
+            replace(given, rows=given.rows >> n) for n in range(1, 7) if given.rows >> n
+        ]
 
     def _others(self, largest: VectorTile, work: VectorWork) -> list[VectorTile]:
         """Tiles with fewer rows, and, where rows may be cut, with fewer columns."""
@@ -132,7 +142,7 @@ class VectorChooser:
             tuple(map(self._moved, values.loaded)),
             tuple(map(self._moved, values.stored)),
             tuple((costed_as(made.op), self._through(made)) for made in ops),
-            sum(is_reduction(m.op) or isinstance(m.op, CumsumOp) for m in ops),
+            sum(is_row_fold(m.op) or isinstance(m.op, CumsumOp) for m in ops),
             domain.whole_rows,
         )
 
