@@ -173,6 +173,8 @@ class Costs:
     """Arrays as those of `Tiles`; cycles are of one core for the whole launch."""
 
     seconds: Array
+    core_seconds: Array
+    """What the cores take, if memory keeps up with all of them."""
     fits: Array
     mte2: Array
     mte1: Array
@@ -277,6 +279,7 @@ def estimate(t: Tiles, p: CubeWork, machine: Machine) -> Costs:
     times = [*(pipe / machine.clock_hz for pipe in busy), hbm, l2]
     return Costs(
         seconds=seconds,
+        core_seconds=core,
         fits=fits,
         **dict(zip(PIPES, busy, strict=False)),
         hbm_bytes=hbm_bytes,

@@ -103,7 +103,7 @@ class GroupBytes:
     def _parts(self) -> dict[SSAValue, int]:
         """The parts of row values that the group folds: how many a row."""
         return {
-            op.operands[0]: part_count(op.operands[0], self.shapes)
+            op.operands[0]: max(part_count(op.operands[0], self.shapes), 1)
             for op in self.group.ops
             if FOLD in op.attributes
         }

@@ -17,7 +17,8 @@ from pyptoc.dialects.npu_attrs import Unit
 from pyptoc.dialects.pypto.shape import ReshapeOp
 from pyptoc.passes.form_tasks import outermost_parallel, perfect_nest
 from pyptoc.passes.groups import groups_in
-from pyptoc.passes.nest_tiles import choose
+from pyptoc.passes.nest_report import report
+from pyptoc.passes.nest_tiles import candidates
 from pyptoc.passes.structured import defined_in, unit_of
 from pyptoc.passes.tile_settings import TILE, WHOLE
 from pyptoc.passes.whole_nests import NestBody, UnfitError
@@ -51,16 +52,17 @@ def mark(ctx: PyptocContext, loop: scf.ForOp) -> None:
     try:
         body.check()
         check_machine(body)
-        tiles = choose(body)
+        found = candidates(body)
     except UnfitError as unfit:
         if unfit.outside and len(nest) > 1:
             mark(ctx, nest[1])
         else:
             ctx.remark(loop, f"the body of the loop is no single task: {unfit}")
         return
-    for op, tile in tiles.items():
+    for op, tile in found[0].tiles.items():
         op.attributes[TILE] = tile.attribute()
     loop.attributes[WHOLE] = StringAttr(body.unit.value)
+    report(ctx, loop, body, found)
 
 
 def hoist(nest: list[scf.ForOp]) -> None:

@@ -21,9 +21,8 @@ from xdsl.ir import SSAValue
 from pyptoc.dialects.expr import ONE, Expr
 from pyptoc.dialects.tile_channel import HALVES
 from pyptoc.dialects.tile_types import BufType, bytes_of, round_up
-from pyptoc.passes import cube_tiles
 from pyptoc.passes.cube_cost import CubeWork
-from pyptoc.passes.cube_tiles import Contraction, CubeTile
+from pyptoc.passes.cube_tiles import STEPS, Contraction, CubeTile, deepest, holds
 from pyptoc.passes.group_work import Product, given_tile
 from pyptoc.passes.groups import Domain, Group, domain_of
 from pyptoc.passes.matmul_shape import contraction_of, matmul_shape
@@ -41,8 +40,6 @@ ORDER = "within 2.5 %, fewer waves first, then more slots, then less time"
 """How candidates are ordered, as tables say it."""
 SIDES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
 """mL0 and nL0, in alignment units."""
-STEPS = (1, 2, 4, 8)
-"""kL0 in alignment units, and kL1 in kL0."""
 LARGEST = 512
 """No mL0 or nL0 is larger."""
 BEST = 4
@@ -265,7 +262,7 @@ class MixedSearch:
         k1 = max(min(tile.k1 for tile in tiles) // k0, 1) * k0
         m0, n0 = min(tile.m0 for tile in tiles), min(tile.n0 for tile in tiles)
         n0 = max(n0 // self.column_unit, 1) * self.column_unit
-        while not self.fits(m0, n0, k0, k1):
+        while not self.fits(tile := CubeTile(m0, m0, k0, k1, k1, n0, n0)):
             half = max(n0 // 2 // self.column_unit, 1) * self.column_unit
             rows = max(m0 // 2 // self.row_unit, 1) * self.row_unit
             if half < n0 and (n0 >= m0 or rows >= m0):
@@ -274,7 +271,7 @@ class MixedSearch:
                 m0 = rows
             else:
                 return []
-        return [CubeTile(m0, m0, k0, k1, k1, n0, n0)]
+        return [tile]
 
     def tiles(self) -> list[CubeTile]:
         """Each L0 tile of a lattice, as deep as L0 and L1 hold twice."""
@@ -283,72 +280,49 @@ class MixedSearch:
         count = self.chooser.work.reads[0]
         columns = sides(work.n // count, self.column_unit)
         for m0 in sides(work.m, self.row_unit):
-            depths = ((n0, self._deepest(m0, n0)) for n0 in columns)
+            found_here = (self._deepest(m0, n0) for n0 in columns)
+            fit = [tile for tile in found_here if tile is not None]
             # What fits with some columns fits with fewer.
-            fit = [(n0, depth) for n0, depth in depths if depth is not None]
-            while fit and not self.fits(m0, fit[-1][0], *fit[-1][1]):
+            while fit and not self.fits(fit[-1]):
                 fit.pop()
-            found += [CubeTile(m0, m0, k0, k1, k1, n0, n0) for n0, (k0, k1) in fit]
+            found += fit
         return found
 
     def deeper(self, tiles: Sequence[CubeTile]) -> list[CubeTile]:
         """The tiles, the best of them with other steps of K as well."""
         costed = self.chooser.ranked(self.chooser.costed(tiles))
-        more: dict[CubeTile, None] = dict.fromkeys(tiles)
+        more, parts = dict.fromkeys(tiles), self.chooser.contractions
         for tile in (candidate.tile for candidate in costed[:BEST]):
             for k0 in {tile.k0, self._in_units(tile.k0 // 2)}:
                 for steps in STEPS:
                     one = replace(tile, k0=k0, ka1=k0 * steps, kb1=k0 * steps)
-                    if one.k1 <= max(tile.k1, tile.k0) and self._holds(one):
+                    if one.k1 <= tile.k1 and holds(one, parts, self.machine):
                         more[one] = None
         return list(more)
 
     def _in_units(self, depth: int) -> int:
         return max(depth // self.depth_unit, 1) * self.depth_unit
 
-    def _deepest(self, m0: int, n0: int) -> tuple[int, int] | None:
-        """kL0 and kL1 that L0 and L1 hold twice, or else once; None: they do not."""
-        k = self.chooser.work.products[0].k
-        most = round_up(k, self.depth_unit)
-        for often in (2, 1):
-            for units in reversed(STEPS):
-                k0 = self.depth_unit * units
-                tile = CubeTile(m0, m0, k0, k0, k0, n0, n0)
-                if k0 > most or not self._holds(tile, often):
-                    continue
-                for steps in reversed(STEPS):
-                    k1 = k0 * steps
-                    # A loop of one step has nothing to overlap with.
-                    good = steps == 1 or 2 * k1 <= most
-                    if good and self._holds(replace(tile, ka1=k1, kb1=k1), often):
-                        return k0, k1
-        return None
+    def _deepest(self, m0: int, n0: int) -> CubeTile | None:
+        k = max(product.k for product in self.chooser.work.products)
+        return deepest(self.chooser.contractions, m0, n0, k, self.machine)
 
-    def _holds(self, tile: CubeTile, often: int = 1) -> bool:
-        """Whether the cube core's memories hold a tile, its operands so often."""
-        times = {"l0c": 1, "fb": 1, "bias": 1}
-        return all(
-            times.get(space, often) * size <= self.machine.space(space).bytes
-            for c in self.chooser.contractions
-            for space, size in cube_tiles.bytes_by_space(tile, c).items()
-        )
-
-    def fits(self, m0: int, n0: int, k0: int, k1: int) -> bool:
+    def fits(self, tile: CubeTile) -> bool:
         """Whether all that a task keeps fits: all accumulators are live at once."""
         chooser = self.chooser
-        if not self._holds(CubeTile(m0, m0, k0, k1, k1, n0, n0)):
+        if not holds(tile, chooser.contractions, self.machine):
             return False
         types = {
             op: c.accumulator
             for op, c in zip(chooser.products, chooser.contractions, strict=True)
         }
         live = sum(
-            bytes_of(BufType((m0, n0), types[read.product], "l0c"))
+            bytes_of(BufType((tile.m0, tile.n0), types[read.product], "l0c"))
             for read in chooser.reads
         )
         if live > self.machine.space("l0c").bytes:
             return False
-        return chooser.vector.fits(-(-m0 // HALVES), n0, phased=False)
+        return chooser.vector.fits(-(-tile.m0 // HALVES), tile.n0, phased=False)
 
 
 def sides(size: int, unit: int) -> list[int]:

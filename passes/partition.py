@@ -43,7 +43,15 @@ from pyptoc.passes.base import PyptocPass
 from pyptoc.passes.cleanup import erase_dead
 from pyptoc.passes.form_tasks import outermost_parallel, perfect_nest
 from pyptoc.passes.fuse import Fusion
-from pyptoc.passes.groups import CUT, GROUP, UNIT, Group, blocks_of, domain_of, has_scan
+from pyptoc.passes.groups import (
+    CUT,
+    GROUP,
+    UNIT,
+    Group,
+    OpForm,
+    blocks_of,
+    common_domain,
+)
 from pyptoc.passes.index_shapes import SCATTERS, Scatter
 from pyptoc.passes.mark_nests import is_whole, mark_groups, mark_nests
 from pyptoc.passes.matmul_shape import may_split
@@ -146,6 +154,7 @@ class Grouping:
     siblings: bool = False
     """Whether those that read one product are one group, if they can be."""
     group_of: dict[Operation, Group] = field(default_factory=dict[Operation, Group])
+    _forms: dict[Operation, OpForm] = field(default_factory=dict[Operation, OpForm])
 
     def __post_init__(self) -> None:
         self.ops = list(self.block.ops)
@@ -252,10 +261,18 @@ class Grouping:
 
     def _fits_together(self, ops: Sequence[Operation]) -> bool:
         """Whether vector ops have one domain; a scan keeps its rows whole in UB."""
-        domain = domain_of(ops, self.shapes)
-        if domain is None or not has_scan(ops):
+        forms = [self._form(op) for op in ops]
+        domain = common_domain(forms)
+        if domain is None or not any(form.scans for form in forms):
             return domain is not None
         return domain.columns.is_const and domain.columns.value <= SCAN_COLUMNS
+
+    def _form(self, op: Operation) -> OpForm:
+        """Looked at once: the ops stay as they are while they are grouped."""
+        found = self._forms.get(op)
+        if found is None:
+            found = self._forms[op] = OpForm.of(op, self.shapes)
+        return found
 
     def _reads_stored(self, op: Operation, members: set[Operation]) -> bool:
         """Whether `op` uses a whole tensor that a task of the group stores a box of."""

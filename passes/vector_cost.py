@@ -76,13 +76,13 @@ def vector_cost(
     tasks, tiles = (down, across) if work.whole_rows else (down * across, 1)
     waves = ceil(tasks / machine.vector_cores)
     passes = 1 + work.folds if phased else 1
-    load = passes * _transfers(work.loads, rows, columns, "gm", "ub", machine)
-    store = _transfers(work.stores, rows, columns, "ub", "gm", machine)
+    loads = [each.size(rows, columns) for each in work.loads]
+    stores = [each.size(rows, columns) for each in work.stores]
+    load = passes * transfer_cycles(machine, "gm", "ub", loads)
+    store = transfer_cycles(machine, "ub", "gm", stores)
     compute = 0.0
     for name, through in work.ops:
-        cost = machine.vector_cost(name)
-        repeats = ceil(through.size(rows, columns) / machine.vector_bytes)
-        compute += cost.head + repeats * cost.per_repeat + cost.tail
+        compute += op_cycles(machine, name, through.size(rows, columns))
     compute *= passes
     pipes = {"mte2": load, "v": compute, "mte3": store}
     tile_cycles = max(pipes.values()) if phased else sum(pipes.values())
@@ -116,14 +116,16 @@ def element_cycles(
     return cycles
 
 
-def _transfers(
-    moved: tuple[Moved, ...],
-    rows: int,
-    columns: int,
-    source: str,
-    target: str,
-    machine: Machine,
+def op_cycles(machine: Machine, name: str, size: float) -> float:
+    """Cycles of an instruction that goes through `size` bytes."""
+    cost = machine.vector_cost(name)
+    repeats = ceil(size / machine.vector_bytes)
+    return cost.head + repeats * cost.per_repeat + cost.tail
+
+
+def transfer_cycles(
+    machine: Machine, source: str, target: str, sizes: Sequence[float]
 ) -> float:
+    """Cycles of moving tiles of so many bytes, one after the other."""
     route = machine.route(source, target)
-    sizes = (each.size(rows, columns) for each in moved)
     return sum(route.startup_cycles + size / route.bytes_per_cycle for size in sizes)

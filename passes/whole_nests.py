@@ -42,6 +42,7 @@ from pyptoc.dialects.pypto.shape import (
     ViewOp,
 )
 from pyptoc.dialects.pypto.tiles import check_cube_tile
+from pyptoc.dialects.tile_types import round_up
 from pyptoc.passes import cube_tiles
 from pyptoc.passes.cube_tiles import Contraction, CubeTile
 from pyptoc.passes.form_tasks import bound_obstacle
@@ -402,16 +403,23 @@ class NestBody:
         return replace(contraction_of(op, self.shapes), m=m, n=n, k=k)
 
     def _tile(self, op: MatmulOp) -> CubeTile:
-        """The given tile or a chosen one, no larger than what the body needs."""
+        """The given tile, no larger than what the body needs, or one of all of it."""
         contraction = self.contraction(op)
         given = nearest_tile(op, CubeTileAttr, lambda tiles: tiles.cube)
         if given is None:
-            return cube_tiles.choose(contraction, self.machine)
+            return whole_tile(contraction)
         check_cube_tile(given, op)
         self.given.add(op)
         tile = CubeTile.of(given).clamped(contraction)
         cube_tiles.check_fits(tile, contraction, self.machine, op)
         return tile
+
+
+def whole_tile(c: Contraction) -> CubeTile:
+    """All of a product whose sizes have bounds, before it is cut so that it fits."""
+    m0, n0 = round_up(c.m or 1, c.m_multiple), round_up(c.n or 1, c.n_multiple)
+    k0 = c.k_multiple
+    return CubeTile(m0, m0, k0, k0, k0, n0, n0)
 
 
 def name_of(value: SSAValue) -> str:
