@@ -204,10 +204,13 @@ class _Tiles:
         place = self.live.taken(
             op, made.reads, lambda v: self._ends(v, here) and self._fits(v, result)
         )
+        last = self._last(result, here)
         if place is None:
-            place = self.live.keep(UB, self._bytes(result), here, here)
+            place = self.live.keep(UB, self._bytes(result), here, last)
+        elif place.end <= here < last:
+            # Of the operand's place only what the result takes is kept on.
+            place = self.live.keep(UB, self._bytes(result), here + 1, last)
         self.live.buffers[result] = place
-        place.end = max(place.end, self._last(result, here))
 
     def _ends(self, operand: SSAValue, here: int) -> bool:
         """Whether nothing behind reads an operand, or what lies in the same slot."""
