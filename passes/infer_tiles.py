@@ -152,6 +152,14 @@ class TileInference:
                 f"{tile.m0} x {tile.n0}: vector cores read it from L0C, all that they "
                 "read is live at once",
             )
+        if given is not None and given.walk is not None:
+            self.context.remark(
+                op,
+                f"the walk '{given.walk}' is not used: tasks that vector ops share are "
+                "walked by rows",
+            )
+        if given is not None and given.split_k not in (0, 1):
+            self.context.remark(op, "K is not split: its sums are read on chip")
 
     def _remark_single(self, tile: CubeTile, c: Contraction, op: Operation) -> None:
         for need in cube_tiles.needs(tile, c):

@@ -10,10 +10,15 @@ from __future__ import annotations
 import re
 
 import pytest
+from xdsl.dialects.builtin import f16
 
 from pyptoc.command import Unit, parse
 from pyptoc.dialects.context import make_context
 from pyptoc.manager import run_passes
+from pyptoc.passes.cube_cost import CubeWork
+from pyptoc.passes.cube_tiles import Contraction, CubeTile
+from pyptoc.passes.mixed_cost import MixedWork, mixed_costs
+from pyptoc.passes.vector_cost import Moved, VectorWork
 from pyptoc.pipeline import parse_pipeline
 from pyptoc.runtime.machine import load_machine
 
@@ -109,3 +114,21 @@ def test_refused_with_the_times_of_both() -> None:
     found = re.search(f"instead of {US} us", said)
     assert found, said
     assert launches == [float(found[1])]
+
+
+def test_the_shorter_side_hides_but_for_one_wave() -> None:
+    """One wave of tasks is a tile made, then read; of two, one is read meanwhile."""
+    machine = load_machine("ascend950")
+    wide = Moved(True, True, 4.0)
+    seen: list[int] = []
+    for rows in (128 * machine.cube_cores, 256 * machine.cube_cores):
+        contraction = Contraction(f16, f16, rows, 128, 256, False, False)
+        product = CubeWork(contraction, rows, 128, 256, on_chip=True)
+        vector = VectorWork(1, rows, 128, (), (wide,), (("exp", wide),), 0, False)
+        tile = CubeTile(128, 128, 64, 256, 256, 128, 128)
+        (cost,) = mixed_costs(MixedWork((product,), (1,), vector), [tile], machine)
+        sides = sorted((cost.cube, cost.vector))
+        both = cost.seconds - machine.launch_seconds
+        assert both == pytest.approx(sides[1] + sides[0] / cost.waves)
+        seen.append(cost.waves)
+    assert seen == [1, 2]
