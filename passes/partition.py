@@ -27,7 +27,7 @@ where value semantics needs them (`ownership.py`), and ops that nobody uses are 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import ClassVar
@@ -45,7 +45,9 @@ from pyptoc.passes.form_tasks import outermost_parallel, perfect_nest
 from pyptoc.passes.fuse import Fusion
 from pyptoc.passes.groups import (
     CUT,
+    FOLD,
     GROUP,
+    NARROW,
     UNIT,
     Group,
     OpForm,
@@ -61,6 +63,9 @@ from pyptoc.passes.scale_pairs import join_pairs
 from pyptoc.passes.shapes import Dims, Shapes
 from pyptoc.passes.structured import LEAVES, tensor_operands, unit_of
 from pyptoc.passes.windows import readers, window_of
+
+Forms = dict[Hashable, OpForm]
+"""Of ops, by what their form depends on."""
 
 SCAN_COLUMNS = 1024
 """Rows up to this length are scanned together with what is made of them."""
@@ -94,7 +99,8 @@ class PartitionPass(PyptocPass):
                 mark_nests(ctx, function)
             shapes = Shapes()
             fusion = Fusion(ctx, function, shapes, self.fuse, self.cut, self.force)
-            form_block = partial(form, shapes, fusion.parts, self.fuse)
+            forms: Forms = {}
+            form_block = partial(form, shapes, fusion.parts, forms, self.fuse)
             if self.nests:
                 bodies = [
                     perfect_nest(loop)[-1].body.block
@@ -135,10 +141,14 @@ def unmark(blocks: Sequence[Block]) -> None:
 
 
 def form(
-    shapes: Shapes, parts: Mapping[Operation, int], siblings: bool, block: Block
+    shapes: Shapes,
+    parts: Mapping[Operation, int],
+    forms: Forms,
+    siblings: bool,
+    block: Block,
 ) -> Grouping:
     """The groups of a block, as far as it stays as it is."""
-    grouping = Grouping(block, shapes, parts, siblings)
+    grouping = Grouping(block, shapes, parts, siblings, forms=forms)
     grouping.form()
     return grouping
 
@@ -154,7 +164,7 @@ class Grouping:
     siblings: bool = False
     """Whether those that read one product are one group, if they can be."""
     group_of: dict[Operation, Group] = field(default_factory=dict[Operation, Group])
-    _forms: dict[Operation, OpForm] = field(default_factory=dict[Operation, OpForm])
+    forms: Forms = field(default_factory=dict[Hashable, OpForm])
 
     def __post_init__(self) -> None:
         self.ops = list(self.block.ops)
@@ -268,10 +278,12 @@ class Grouping:
         return domain.columns.is_const and domain.columns.value <= SCAN_COLUMNS
 
     def _form(self, op: Operation) -> OpForm:
-        """Looked at once: the ops stay as they are while they are grouped."""
-        found = self._forms.get(op)
+        """Looked at once, as long as an op has the same operands and marks."""
+        marks = (mark in op.attributes for mark in (CUT, FOLD, NARROW))
+        key = (op, *op.operands, *marks)
+        found = self.forms.get(key)
         if found is None:
-            found = self._forms[op] = OpForm.of(op, self.shapes)
+            found = self.forms[key] = OpForm.of(op, self.shapes)
         return found
 
     def _reads_stored(self, op: Operation, members: set[Operation]) -> bool:
