@@ -18,7 +18,7 @@ where a size of the group depends on the index in a way that has no static bound
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 from xdsl.dialects import arith, func, scf
@@ -27,6 +27,7 @@ from xdsl.ir import Operation, OpResult, SSAValue
 
 from pyptoc.dialects.context import PyptocContext
 from pyptoc.dialects.expr import Expr
+from pyptoc.dialects.parallel import is_parallel
 from pyptoc.dialects.pypto.scalars import DimOp, IndexOp
 from pyptoc.dialects.pypto.shape import AssembleOp, TransposeOp, ViewOp
 from pyptoc.passes.base import PyptocPass
@@ -67,19 +68,14 @@ def outermost_parallel(function: func.FuncOp) -> Iterator[scf.ForOp]:
     """The parallel loops that are in no other parallel loop."""
     for op in list(outside_tasks(function)):
         if is_parallel(op) and not is_parallel(op.parent_op()):
-            assert isinstance(op, scf.ForOp)
             yield op
-
-
-def is_parallel(op: Operation | None) -> bool:
-    """Whether `op` is a loop of independent iterations."""
-    return isinstance(op, scf.ForOp) and "npu.parallel" in op.attributes
 
 
 def form(ctx: PyptocContext, loop: scf.ForOp) -> None:
     """Mark the largest perfect nest inside `loop` that can become a grid."""
     nest = perfect_nest(loop)
-    reason = None if WHOLE in loop.attributes else obstacle(nest)
+    groups = groups_in(nest[-1].body.block)
+    reason = None if WHOLE in loop.attributes else obstacle(nest, groups)
     if reason is None:
         for member in nest:
             member.attributes[GRID] = UnitAttr()
@@ -95,16 +91,13 @@ def perfect_nest(loop: scf.ForOp) -> list[scf.ForOp]:
     nest = [loop]
     while True:
         body = [op for op in nest[-1].body.block.ops if not isinstance(op, MOVABLE)]
-        if len(body) != 2 or not is_parallel(body[0]):
+        if len(body) != 2 or not is_parallel(inner := body[0]):
             return nest
-        inner = body[0]
-        assert isinstance(inner, scf.ForOp)
         nest.append(inner)
 
 
-def obstacle(nest: list[scf.ForOp]) -> str | None:
-    """Why the nest cannot become a grid; None if it can."""
-    groups = groups_in(nest[-1].body.block)
+def obstacle(nest: list[scf.ForOp], groups: Sequence[Group]) -> str | None:
+    """Why a nest whose body is these groups cannot become a grid; None if it can."""
     if len(groups) != 1:
         return f"its body holds {len(groups)} groups"
     group = groups[0]

@@ -8,8 +8,6 @@ left to `form-tasks`, since its tasks are cut further.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from xdsl.dialects import func, scf
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Block, Operation, SSAValue
@@ -17,12 +15,11 @@ from xdsl.ir import Block, Operation, SSAValue
 from pyptoc.dialects.context import PyptocContext
 from pyptoc.dialects.npu_attrs import Unit
 from pyptoc.dialects.pypto.shape import ReshapeOp
-from pyptoc.passes.cube_tiles import CubeTile
+from pyptoc.passes.compared import Compared
 from pyptoc.passes.form_tasks import outermost_parallel, perfect_nest
-from pyptoc.passes.fuse_epilogue import Product
-from pyptoc.passes.fusion_cost import FusionCosts
 from pyptoc.passes.groups import groups_in
-from pyptoc.passes.nest_tiles import choose
+from pyptoc.passes.nest_report import report
+from pyptoc.passes.nest_tiles import NestCandidate, candidates
 from pyptoc.passes.product_parts import ProductParts
 from pyptoc.passes.structured import defined_in, unit_of
 from pyptoc.passes.tile_settings import TILE, WHOLE
@@ -59,8 +56,8 @@ def mark(ctx: PyptocContext, loop: scf.ForOp) -> None:
     try:
         body.check()
         check_machine(body)
-        tiles = choose(body)
-        check_faster(ctx, body, tiles)
+        found = candidates(body)
+        check_faster(body, found[0])
     except UnfitError as unfit:
         parts.undo()
         if unfit.outside and len(nest) > 1:
@@ -68,9 +65,10 @@ def mark(ctx: PyptocContext, loop: scf.ForOp) -> None:
         else:
             ctx.remark(loop, f"the body of the loop is no single task: {unfit}")
         return
-    for op, tile in tiles.items():
+    for op, tile in found[0].tiles.items():
         op.attributes[TILE] = tile.attribute()
     loop.attributes[WHOLE] = StringAttr(body.unit.value)
+    report(ctx, loop, body, found)
 
 
 def hoist(nest: list[scf.ForOp]) -> None:
@@ -102,23 +100,11 @@ def check_machine(body: NestBody) -> None:
             )
 
 
-def check_faster(
-    ctx: PyptocContext, body: NestBody, tiles: Mapping[Product, CubeTile]
-) -> None:
-    """Cores that meet in memory gain launches by one task, and may lose cores."""
-    machine = body.machine
-    if body.unit != Unit.MIXED or all(machine.has_route(*way) for way in WAYS):
-        return
-    from pyptoc.passes.nest_cost import NestCosts  # few programs get here
-
-    costs = FusionCosts(machine)
-    nest = NestCosts(body, tiles, costs)
-    if nest.as_one > nest.in_stages:
-        compared = costs.compared(nest.in_stages, nest.as_one)
-        raise UnfitError(f"its cores meet in memory, {compared}")
-    compared = costs.compared(nest.in_stages, nest.as_one)
-    text = f"the body of the loop is one task, whose cores meet in memory: {compared}"
-    ctx.remark(body.loops[0], text)
+def check_faster(body: NestBody, best: NestCandidate) -> None:
+    """One task gains launches and may lose cores."""
+    compared = Compared([best.cost.seconds], [best.cost.in_stages])
+    if body.unit == Unit.MIXED and not compared.pays:
+        raise UnfitError(str(compared))
 
 
 def is_several(block: Block) -> bool:

@@ -19,12 +19,11 @@ from dataclasses import field
 from xdsl.dialects import scf
 from xdsl.ir import Operation, SSAValue
 
-from pyptoc.dialects.pypto.matmul import MatmulOp, ScaledMmOp
+from pyptoc.dialects.pypto.matmul import MatmulOp, Product, ScaledMmOp
 from pyptoc.dialects.pypto.shape import TransposeOp, ViewOp
 from pyptoc.dialects.record import record
 from pyptoc.dialects.subscripts import Mixed
 from pyptoc.passes.builder import Builder
-from pyptoc.passes.fuse_epilogue import Product
 from pyptoc.passes.structured import defined_in
 from pyptoc.passes.typed import tensor_rank
 

@@ -22,11 +22,10 @@ from xdsl.ir import SSAValue
 
 from pyptoc.dialects.expr import ZERO, Expr
 from pyptoc.dialects.pypto.elementwise import CastOp
-from pyptoc.dialects.pypto.matmul import EpilogueOp, MatmulOp, MmaOp
+from pyptoc.dialects.pypto.matmul import EpilogueOp, MatmulOp, MmaOp, Product
 from pyptoc.dialects.pypto.shape import AssembleOp, ExpandOp, FullOp, ViewOp
 from pyptoc.dialects.pypto.unary import ReluOp
 from pyptoc.dialects.record import record
-from pyptoc.passes.fuse_epilogue import Product
 from pyptoc.passes.task_builder import (
     SINGLE,
     BodyBuilder,

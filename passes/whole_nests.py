@@ -34,7 +34,7 @@ from xdsl.ir import Block, Operation, OpResult, SSAValue
 from pyptoc.dialects.expr import ONE, Expr, Interval
 from pyptoc.dialects.npu_attrs import Unit
 from pyptoc.dialects.pypto.attrs import CubeTileAttr
-from pyptoc.dialects.pypto.matmul import MatmulOp, ScaledMmOp
+from pyptoc.dialects.pypto.matmul import MatmulOp, Product, ScaledMmOp
 from pyptoc.dialects.pypto.scalars import DimOp, IndexOp, ReadOp, ScalarOp
 from pyptoc.dialects.pypto.shape import (
     AssembleOp,
@@ -43,10 +43,10 @@ from pyptoc.dialects.pypto.shape import (
 )
 from pyptoc.dialects.pypto.tiles import check_cube_tile
 from pyptoc.dialects.record import record
+from pyptoc.dialects.tile_types import round_up
 from pyptoc.passes import cube_tiles
 from pyptoc.passes.cube_tiles import Contraction, CubeTile
 from pyptoc.passes.form_tasks import bound_obstacle
-from pyptoc.passes.fuse_epilogue import Product
 from pyptoc.passes.matmul_shape import contraction_of, matmul_shape
 from pyptoc.passes.ownership import root_of
 from pyptoc.passes.shapes import DimKey, Shapes
@@ -419,16 +419,23 @@ class NestBody:
         return replace(contraction_of(op, self.shapes), m=m, n=n, k=k)
 
     def _tile(self, op: Product) -> CubeTile:
-        """The given tile or a chosen one, no larger than what the body needs."""
+        """The given tile, no larger than what the body needs, or one of all of it."""
         contraction = self.contraction(op)
         given = nearest_tile(op, CubeTileAttr, lambda tiles: tiles.cube)
         if given is None:
-            return cube_tiles.choose(contraction, self.machine)
+            return whole_tile(contraction)
         check_cube_tile(given, op)
         self.given.add(op)
         tile = CubeTile.of(given).clamped(contraction)
         cube_tiles.check_fits(tile, contraction, self.machine, op)
         return tile
+
+
+def whole_tile(c: Contraction) -> CubeTile:
+    """All of a product whose sizes have bounds, before it is cut so that it fits."""
+    m0, n0 = round_up(c.m or 1, c.m_multiple), round_up(c.n or 1, c.n_multiple)
+    k0 = c.k_multiple
+    return CubeTile(m0, m0, k0, k0, k0, n0, n0)
 
 
 def name_of(value: SSAValue) -> str:

@@ -23,7 +23,7 @@ func.func @mlp(%x: tensor<?x48xf16> {pypto.dims = ["M"]}, %w: tensor<48x96xf16>,
   func.return %r : tensor<?x40xf32>
 }
 // On a machine without ways between the cores it is one task if that is faster.
-// OLD-DAG: remark{{.*}}: the body of the loop is one task, whose cores meet in memory: modelled {{[0-9.]+}} us instead of
+// OLD-DAG: remark{{.*}}: the body of the loop is one mixed task: {{[0-9.]+}} us modelled instead of
 // CHECK-LABEL: func.func @mlp
 // CHECK: pypto.matmul {{.*}} npu.tile = #pypto.cube<m = [32, 32], k = [16, 48], n = [32, 96], split_k = 1>
 // CHECK: npu.whole = "mixed"
@@ -111,7 +111,7 @@ func.func @counts(%x: tensor<64x64xf16>, %w: tensor<64x64xf16>, %n: index) -> te
 }
 
 // One task, much to do: launches can share it among all cores.
-// OLD-DAG: remark{{.*}}: the body of the loop is no single task: its cores meet in memory, modelled
+// OLD-DAG: remark{{.*}}: the body of the loop is no single task: modelled
 func.func @heavy(%x: tensor<64x16384xf16>, %w: tensor<16384x512xf16>, %u: tensor<512x64xf16>) -> tensor<64x64xf32> {
   %e = pypto.empty[64, 64] : tensor<64x64xf32>
   %r = pypto.forall (%i +: %n = 0 to 64 step 64) outs(%o = %e) {
