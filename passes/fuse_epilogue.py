@@ -18,12 +18,12 @@ so.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from xdsl.dialects.builtin import (
     BoolAttr,
     ModuleOp,
+    TensorType,
     UnitAttr,
     bf16,
     f16,
@@ -36,7 +36,7 @@ from xdsl.ir import Attribute, Operation
 from pyptoc.dialects.context import PyptocContext
 from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.pypto.elementwise import AddOp, CastOp
-from pyptoc.dialects.pypto.matmul import MatmulOp, ScaledMmOp
+from pyptoc.dialects.pypto.matmul import MatmulOp, Product, ScaledMmOp
 from pyptoc.dialects.pypto.shape import ReshapeOp
 from pyptoc.dialects.pypto.unary import ReluOp
 from pyptoc.passes.base import PyptocPass
@@ -53,12 +53,10 @@ NARROW: dict[Attribute, tuple[Attribute, ...]] = {
 }
 """Element type of a product to those that its store rounds to."""
 
-Product = MatmulOp | ScaledMmOp
 Change = dict[str, Any]
 """Fields of a product, by name."""
 
 
-@dataclass(frozen=True)
 class FuseEpiloguePass(PyptocPass):
     """Let products do what stands behind them: bias, relu, a cast."""
 
@@ -159,6 +157,8 @@ def with_bias(product: Product, add: AddOp, shapes: Shapes) -> Change | str:
     if len(others) != 1:
         return "it adds no tensor"
     (bias,) = others
+    if not isinstance(bias.type, TensorType):
+        return "it adds no tensor"
     *outer, columns = shapes.dims(bias)
     size = shapes.dims(product.result)[-1]
     one = Expr.const(1)
