@@ -6,7 +6,7 @@
 
 // The program is not printed to where the tables go, unless it goes to a file.
 
-// CHECK: mm at {{.*}}tile-candidates.mlir:[[# @LINE + 18]]:8: m 96, n 64, k 32768, f16 to f32, ascend910b
+// CHECK: mm at {{.*}}tile-candidates.mlir:[[# @LINE + 19]]:8: m 96, n 64, k 32768, f16 to f32, ascend910b
 // CHECK-NEXT: {{^}}      tile {{ +}}split  slots {{ +}}walk {{ +}}us  bound {{ +}}tasks  waves  against the first
 // CHECK-NEXT: {{^}}   1  m [{{[0-9, ]+}}] k [{{[0-9, ]+}}] n [{{[0-9, ]+}}] {{ +[0-9]+}}  L1 2 L0 {{[12]}}  row {{ +[0-9.]+}}  {{[a-z0-9]+}} {{ +[0-9]+ +[0-9]+}}  chosen
 // CHECK-NEXT: {{^}}   2  m [{{.*}} {{[+-][0-9.]+}} %
