@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -278,7 +277,9 @@ class TestSignals:
             stderr=subprocess.PIPE,
             text=True,
         )
-        time.sleep(1.0)  # it waits for its input by now
+        assert running.stdin is not None
+        running.stdin.write("// more than a pipe holds: read before this ends\n" * 9999)
+        running.stdin.flush()
         running.send_signal(signal.SIGINT)
         _, err = running.communicate(timeout=30)
         assert running.returncode == 130
