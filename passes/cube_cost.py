@@ -20,12 +20,14 @@ slots, which is two where two fit (plan-memory gives them up where they do not):
 
 A side of which L1 holds all of K is loaded once for all L0 tiles of the other side.
 
-    core    waves * L0 tiles of a task * tile + the first step of what binds less
+    core    waves * (L0 tiles of a task * tile + the products of its last step)
+            + the first step of what binds less
     time    launch + the largest of: core, HBM bytes / HBM rate, L2 bytes / L2 rate
             + what the sum of a split K costs
 
-Tasks start in waves of one a core, and a core's next task overlaps with its last. How
-many of the bytes miss L2 depends on the walk. Each walk is the nest of loops
+Tasks start in waves of one a core, and a core's next task loads when the last step of
+the one before has left L1. How many of the bytes miss L2 depends on the walk. Each walk
+is the nest of loops
 
     for blocks of columns: for blocks of rows: for columns: for rows: task
 
@@ -245,13 +247,15 @@ def estimate(t: Tiles, p: CubeWork, machine: Machine) -> Costs:
     store = machine.route("l0c", "gm")
     fix = store.startup_cycles + m * n * out / store.bytes_per_cycle
 
-    inner = np.where(l0_slots > 1, np.maximum(mte1, product), mte1 + product) + fix
+    products = np.where(l0_slots > 1, np.maximum(mte1, product), mte1 + product)
+    inner = products + fix
     # The slots start over with each task, so one step a task is one slot.
     overlaps = (l1_slots > 1) & (steps > 1)
     tile = np.where(overlaps, np.maximum(mte2, inner), mte2 + inner)
     trips = grid.waves * tiles
     first = np.minimum(mte2, inner) / np.maximum(np.minimum(loads_a, loads_b), 1)
-    core = (trips * tile + first) / machine.clock_hz
+    drain = np.where(overlaps, products / np.maximum(steps, 1), 0.0)
+    core = (trips * tile + grid.waves * drain + first) / machine.clock_hz
     # Partial sums go through L2 to the vector cores.
     stored = np.where(grid.parts > 1, 0, p.batch * p.m * p.n * out)
     hbm_bytes = missed + stored
@@ -330,7 +334,7 @@ def _load(
     missed = _from_hbm(t, p, grid, machine, (lhs, rhs, out))
     miss = np.minimum(missed / np.maximum(everything, 1), 1.0)
     rate = (1 - miss) / memory.l2_read_bytes_per_cycle_per_core
-    rate = rate + miss / memory.hbm_bytes_per_cycle_per_core
+    rate = rate + miss / machine.route("gm", "l1").bytes_per_cycle
     rows = often_a * (grid.depth if c.a_trans else m * loads_a)
     rows = rows + often_b * (n * loads_b if c.b_trans else grid.depth)
     moved = loaded + rows * memory.row_overhead_bytes

@@ -1,5 +1,5 @@
 """
-The compiler from Python: `compile` a source to a `Program`, then `run` it.
+The compiler from Python: `compile` a source to a `Program`, then `run` or `simulate`.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pyptoc.runtime.machine import Machine
     from pyptoc.runtime.run import Run
     from pyptoc.runtime.signature import Signature
+    from pyptoc.runtime.timing_result import Timeline
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,39 @@ class Program:
         inputs = accept(self.signature, given, "run()", Bindings())
         inputs = complete(self.signature, inputs, "run()", None)
         return self._runner(inputs.values, self.signature.name)
+
+    def simulate(self, **inputs: npt.ArrayLike) -> Timeline:
+        """
+        How long one call takes on the machine, and why; no data is needed.
+
+        inputs: sizes by their names in `pypto.dims`, scalars, and arrays; of arrays
+        only the shapes count, and the values of those that decide what is launched
+        (`group_list`). Such a value that is missing is made up as `pypto.data` says and
+        named in `assumed`. Raises `CompileError` for sizes that stay unknown and for a
+        module that is no scheduled program.
+        """
+        import numpy as np
+
+        from pyptoc.runtime.bindings import Bindings
+        from pyptoc.runtime.inputs import accept
+        from pyptoc.runtime.timing import simulate
+
+        bound = Bindings()
+        given: dict[str, Any] = {}
+        names = [argument.name for argument in self.signature.arguments]
+        for name, value in inputs.items():
+            # A size may have the name of an argument: a number is then both.
+            if name in self.signature.dims and np.ndim(value) == 0:
+                bound.sizes[name] = int(np.asarray(value))
+            if name in names and (np.ndim(value) or name not in self.signature.dims):
+                given[name] = value
+        known = (*bound.sizes, *given)
+        _refuse_unknown(self.signature, {n: 0 for n in inputs if n not in known})
+        for name in [name for name, value in given.items() if isinstance(value, list)]:
+            bound.values[name] = given.pop(name)
+        arrays = {name: np.asarray(value) for name, value in given.items()}
+        found = accept(self.signature, arrays, "simulate()", bound)
+        return simulate(self.module, self.machine, self.signature, found)
 
     @cached_property
     def _runner(self) -> Run:

@@ -149,6 +149,12 @@ def _compile_unit(
 
         run = RunCommand(options, module, machine)
         reporter.report(run.warnings)
+    simulation = None
+    if options.simulate is not None:
+        from pyptoc.simulate_command import SimulateCommand
+
+        simulation = SimulateCommand(options, module, machine)
+        reporter.report(simulation.warnings)
     watchers = run.watchers() if run is not None else []
     if options.print_tile_candidates:
         context.candidates = []
@@ -157,8 +163,10 @@ def _compile_unit(
     if context.candidates is not None:
         sys.stdout.write("\n".join(context.candidates))
     code = run.finish(module, unit.timing) if run is not None else 0
+    if simulation is not None:
+        simulation.finish(module, unit.timing)
     output = None
-    tables = options.run or options.print_tile_candidates
+    tables = options.run or options.simulate or options.print_tile_candidates
     if not tables or options.output != "-":
         started = time.perf_counter()
         output = module_text(module, options)

@@ -69,6 +69,8 @@ class Options(argparse.Namespace):
     expect: str | None = None
     tol: list[str] = field(default_factory=list[str])
 
+    simulate: str | None = None
+
     list_passes: bool = False
     list_machines: bool = False
     list_ops: str | None = None
@@ -118,6 +120,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_printing(parser)
     _add_checking(parser)
     _add_running(parser)
+    _add_timing(parser)
     _add_asking(parser)
     return parser
 
@@ -196,6 +199,18 @@ def _add_running(parser: argparse.ArgumentParser) -> None:
     add("--tol", action="append", metavar="NAME=A:R", help="|d| <= A + R * |expected|")
 
 
+def _add_timing(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group("simulating").add_argument
+    add(
+        "--simulate",
+        choices=("table", "json"),
+        metavar="table|json",
+        help="how long the program takes on the machine, and why (default table); "
+        "needs the sizes (--bind or --inputs) and no data; the program only goes to a "
+        "file (-o)",
+    )
+
+
 def _add_asking(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("asking").add_argument
     flag = "store_true"
@@ -207,7 +222,7 @@ def _add_asking(parser: argparse.ArgumentParser) -> None:
     add("--explain", metavar="CODE", help="what an error code means")
 
 
-_OPTIONAL_VALUE = {"--verify-each": "true", "--list-ops": ""}
+_OPTIONAL_VALUE = {"--verify-each": "true", "--list-ops": "", "--simulate": "table"}
 
 
 def _normalise(argv: Sequence[str], known: set[str]) -> list[str]:
@@ -259,14 +274,21 @@ def _check(options: Options) -> None:
         for name, value in only.items():
             if value:
                 raise UsageError(f"{name} needs --run", "add --run")
-        if not options.check_each and (
+        used = options.check_each or options.simulate is not None
+        if not used and (
             options.inputs or options.random_inputs is not None or options.bind
         ):
             raise UsageError(
-                "--inputs, --random-inputs and --bind need --run or --check-each",
+                "--inputs, --random-inputs and --bind need --run, --simulate or "
+                "--check-each",
                 "add --run",
             )
     elif options.tol and not options.expect:
         raise UsageError("--tol needs --expect", "add --expect=F.npz")
-    if options.run and options.split_input_file:
-        raise UsageError("--run takes one module; --split-input-file makes several")
+    for name, given in (("--run", options.run), ("--simulate", options.simulate)):
+        if given and options.split_input_file:
+            raise UsageError(
+                f"{name} takes one module; --split-input-file makes several"
+            )
+    if options.run and options.simulate:
+        raise UsageError("--run and --simulate exclude each other")

@@ -42,7 +42,11 @@ class Space:
 
 @dataclass(frozen=True)
 class Route:
-    """A direct transfer from one space to another, on one pipe of a core."""
+    """
+    A direct transfer from one space to another, on one pipe of a core.
+
+    From gm the rate is that of HBM, as one core sees it; `Memory` has that of L2.
+    """
 
     source: str
     target: str
@@ -71,7 +75,6 @@ class Memory:
     l2_to_hbm_ratio: float
     row_overhead_bytes: float
     """What each row of a box adds to a transfer: narrow boxes do not reach the rate."""
-    hbm_bytes_per_cycle_per_core: float
     l2_read_bytes_per_cycle_per_core: float
     l2_write_bytes_per_cycle_per_core: float
 
@@ -102,9 +105,19 @@ class Machine:
     """(source, target) element types that one vector instruction converts."""
     vector_bytes: int
     vector_costs: Mapping[str, VectorCost]
+    vector_ragged_cycles: float
+    """What a vector instruction adds whose rows are no whole repeats."""
     memory: Memory
     launch_seconds: float
     """Fixed cost of one launch, before its first task starts."""
+    next_launch_seconds: float
+    """From the issue of one launch of a program to that of the next."""
+    task_seconds: float
+    """What taking a task costs a core where cores take whichever is next."""
+    wait_seconds: float
+    """From the end of a task until tasks on other cores know of it."""
+    cross_core_cycles: int
+    """From a push or a free until the other core of a mixed kernel knows of it."""
 
     @property
     def matmul_inputs(self) -> frozenset[str]:
@@ -226,8 +239,13 @@ def _machine(top: Section) -> Machine:
         casts=_casts(vector.section("casts")),
         vector_bytes=vector.count("repeat_bytes", least=1),
         vector_costs=_vector_costs(vector.section("cost_cycles")),
+        vector_ragged_cycles=vector.number("ragged_cycles"),
         memory=_memory(top.section("memory")),
         launch_seconds=launch.number("start_microseconds") * 1e-6,
+        next_launch_seconds=launch.number("next_microseconds") * 1e-6,
+        task_seconds=launch.number("task_microseconds") * 1e-6,
+        wait_seconds=launch.number("wait_microseconds") * 1e-6,
+        cross_core_cycles=sync.count("cross_core_cycles"),
     )
     top.finish()
     return machine
@@ -288,7 +306,6 @@ def _memory(section: Section) -> Memory:
         l2_kept_bytes=section.count("l2_kept_bytes"),
         l2_to_hbm_ratio=section.number("l2_to_hbm_ratio"),
         row_overhead_bytes=section.number("row_overhead_bytes"),
-        hbm_bytes_per_cycle_per_core=section.number("hbm_bytes_per_cycle_per_core"),
         l2_read_bytes_per_cycle_per_core=section.number(
             "l2_read_bytes_per_cycle_per_core"
         ),

@@ -49,8 +49,7 @@ def make_up(
 
     Raises `CompileError` PTO503 where a size is not known, or too small for the rule.
     """
-    _sizes_from_partitions(signature, inputs)
-    _require_sizes(signature, inputs, missing)
+    settle_sizes(signature, inputs, missing)
     # What a rule takes from another input must be made first.
     ordered = sorted(missing, key=lambda a: a.data is not None and a.data.kind == LATE)
     for argument in ordered:
@@ -59,6 +58,18 @@ def make_up(
             inputs.values[argument.name] = _value(argument, inputs, rng)
         except (OverflowError, MemoryError):
             _impossible(argument, "the sizes are too large for this computer")
+
+
+def settle_sizes(
+    signature: Signature, inputs: Inputs, missing: Sequence[Argument]
+) -> None:
+    """
+    Completes the sizes that the missing arguments need, from what is given.
+
+    Raises `CompileError` PTO503 where one stays unknown.
+    """
+    _sizes_from_partitions(signature, inputs)
+    _require_sizes(signature, inputs, missing)
 
 
 def _sizes_from_partitions(signature: Signature, inputs: Inputs) -> None:
@@ -108,13 +119,14 @@ def example_sizes(signature: Signature) -> dict[str, int]:
             limits = _bounds(argument)
             names = [n for text in limits for n in _names(signature, argument, text)]
             room = _bound(rule.high, inputs) - _bound(rule.low, inputs)
-            if room < np.prod(_sizes(argument, sizes)):
+            if room < np.prod(shape_of(argument, sizes)):
                 for name in names:
                     sizes[name] *= 2
     return sizes
 
 
-def _sizes(argument: Argument, sizes: dict[str, int]) -> tuple[int, ...]:
+def shape_of(argument: Argument, sizes: dict[str, int]) -> tuple[int, ...]:
+    """The shape of an argument when its named sizes are these."""
     return tuple(
         sizes[dim] if size is None else size
         for size, dim in zip(argument.shape or (), argument.dims)
@@ -143,7 +155,7 @@ def _names(signature: Signature, argument: Argument, text: str) -> list[str]:
 
 
 def _value(argument: Argument, inputs: Inputs, rng: np.random.Generator) -> Input:
-    shape = _sizes(argument, inputs.sizes)
+    shape = shape_of(argument, inputs.sizes)
     if math.prod(shape) > MOST_ELEMENTS:
         raise MemoryError
     values = _numbers(argument, shape, inputs, rng)

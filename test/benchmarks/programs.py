@@ -11,6 +11,8 @@ import numpy as np
 from operators import flash_attention as attention
 from operators import grouped_matmul_swiglu_quant as grouped
 
+from pyptoc.api import Program, compile
+
 Arrays = dict[str, Any]
 
 
@@ -29,6 +31,16 @@ def matmul(size: int, element: str = "f16", result: str = "f32") -> str:
   func.return %y : tensor<{shape}x{result}>
 }}
 """
+
+
+def tiled_matmul(size: int, walk: str, result: str = "f16") -> Program:
+    """A square matmul of f16 on 24 cores with the tiles of measured kernels."""
+    sizes = "m = [128, 128], k = [64, 256], n = [256, 256]"
+    tile = f"#pypto.cube<{sizes}, walk = {walk}>"
+    text = matmul(size, "f16", result).replace(
+        "pypto.matmul %a, %b", f"pypto.matmul %a, %b to {result} {{tile = {tile}}}"
+    )
+    return compile(text, machine="ascend910b")
 
 
 SOFTMAX = """func.func @softmax(%x: tensor<4096x4096xf32>) -> tensor<4096x4096xf32> {

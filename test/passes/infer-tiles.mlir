@@ -12,9 +12,9 @@ func.func @chosen(%a: tensor<?x4096xf16>, %b: tensor<4096x4096xf16>) -> tensor<?
   func.return %y : tensor<?x4096xf32>
 }
 // CHECK-LABEL: func.func @chosen
-// CHECK: npu.tile = #pypto.cube<m = [256, 256], k = [64, 256], n = [256, 256], split_k = 1>
+// CHECK: npu.tile = #pypto.cube<m = [256, 256], k = [64, 128], n = [256, 256], split_k = 1>
 // SMALL-LABEL: func.func @chosen
-// SMALL: npu.tile = #pypto.cube<m = [128, 128], k = [32, 352], n = [240, 240], split_k = 1>
+// SMALL: npu.tile = #pypto.cube<m = [176, 1056], k = [64, 256], n = [176, 176], split_k = 1>
 
 // A tile larger than the tensor is clamped, in whole alignment units.
 func.func @clamped(%a: tensor<5x100xf16>, %b: tensor<100x40xf16>) -> tensor<5x40xf32> {

@@ -1,0 +1,135 @@
+"""
+The critical path in instructions: what the last instruction of a task waited for.
+
+One task of each stretch of the way to the end is run again with every instruction
+recorded. From its last one backwards, what ended when an instruction started is what it
+waited for (on another core: a crossing earlier), else what its own pipe did before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.ir import Operation
+
+from pyptoc.dialects.diagnostics import place_of
+from pyptoc.dialects.tile_types import Instruction
+from pyptoc.runtime.timing_kernel import KernelTimer
+from pyptoc.runtime.timing_launch import LaunchRun, TaskTime
+from pyptoc.runtime.timing_result import PathStep
+
+MOST = 200_000
+"""Instructions of a task that are recorded; a longer one has no path."""
+
+
+@dataclass(frozen=True)
+class Executed:
+    """One instruction in time, in cycles from the task's start."""
+
+    op: Instruction
+    core: int
+    start: int
+    end: int
+
+
+class _TooManyError(Exception):
+    pass
+
+
+def record(run: LaunchRun, task: TaskTime) -> list[Executed]:
+    """Every instruction of a task, in program order; empty for a very long task."""
+    found: list[Executed] = []
+
+    def recorder(op: Operation, core: int, start: int, end: int) -> None:
+        if len(found) >= MOST:
+            raise _TooManyError
+        assert isinstance(op, Instruction)
+        found.append(Executed(op, core, start, end))
+
+    steps = run.steps
+    timer = KernelTimer(steps.kernel, steps.machine, recorder)
+    work, miss, traffic, carried = steps.inputs[task.step.number]
+    try:
+        steps.execute(timer, work, miss, traffic, carried)
+    except _TooManyError:
+        return []
+    return found
+
+
+def instruction_path(
+    runs: Sequence[LaunchRun], tasks: Sequence[TaskTime]
+) -> tuple[PathStep, ...]:
+    """The path through the given tasks, one of each stretch."""
+    steps: list[PathStep] = []
+    for task in tasks:
+        run = runs[task.launch]
+        steps += _merged(run, _backwards(record(run, task), run))
+    return tuple(steps)
+
+
+def _backwards(executed: Sequence[Executed], run: LaunchRun) -> list[Executed]:
+    """The path of one task, first to last."""
+    latency = run.steps.machine.cross_core_cycles
+    by_end: dict[int, list[int]] = {}
+    for number, one in enumerate(executed):
+        by_end.setdefault(one.end, []).append(number)
+    before: dict[int, int] = {}
+    last: dict[tuple[int, str], int] = {}
+    for number, one in enumerate(executed):
+        queue = (one.core, one.op.pipe.value)
+        if queue in last:
+            before[number] = last[queue]
+        last[queue] = number
+    path: list[Executed] = []
+    at = max(range(len(executed)), key=lambda n: executed[n].end, default=None)
+    while at is not None:
+        one = executed[at]
+        path.append(one)
+        same = [n for n in by_end.get(one.start, ()) if executed[n].core == one.core]
+        far = [
+            n
+            for n in by_end.get(one.start - latency, ())
+            if executed[n].core != one.core
+        ]
+        nearer = [n for n in (*same, *far) if executed[n].start < one.start]
+        at = nearer[-1] if nearer else before.get(at)
+    path.reverse()
+    return path
+
+
+def _merged(run: LaunchRun, path: Sequence[Executed]) -> list[PathStep]:
+    """One step for each instruction of the text."""
+    cycles: dict[tuple[Instruction, int], int] = {}
+    times: dict[tuple[Instruction, int], int] = {}
+    end = 0
+    for one in path:
+        key = (one.op, one.core)
+        cycles[key] = cycles.get(key, 0) + one.end - max(one.start, end)
+        times[key] = times.get(key, 0) + 1
+        end = max(end, one.end)
+    timer = run.steps.timer
+    return [
+        PathStep(
+            launch=run.launch.number,
+            instruction=op.name.partition(".")[2],
+            pipe=op.pipe.value,
+            core=timer.layout_of(core).unit,
+            tag=_tag(op),
+            place=place_of(op.location) or "",
+            cycles=total,
+            times=times[op, core],
+        )
+        for (op, core), total in cycles.items()
+    ]
+
+
+def _tag(op: Operation) -> str:
+    """The tag of an instruction, or of what is around it."""
+    found: Operation | None = op
+    while found is not None:
+        tag = found.attributes.get("tag")
+        if tag is not None:
+            return str(getattr(tag, "data", tag))
+        found = found.parent_op()
+    return ""

@@ -1,0 +1,315 @@
+"""
+The launches of a program, in order, without running them.
+
+The orchestration function runs on sizes: arrays are where they lie and how large they
+are. Only what it reads (a group list, lengths) needs values: they are the given ones,
+or made up as the argument's `pypto.data` says, and then named in `assumed`. What a
+kernel computes is not known, so reading it is an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from math import prod
+from typing import Any, cast
+
+import numpy as np
+from xdsl.dialects import func
+from xdsl.dialects.builtin import IndexType, MemRefType, ModuleOp
+from xdsl.ir import Attribute, Operation
+
+from pyptoc.dialects.diagnostics import error
+from pyptoc.dialects.npu_attrs import Selector
+from pyptoc.dialects.npu_kernel import LaunchOp, kernels_of
+from pyptoc.dialects.npu_memory import AllocOp, ReadOp, ReshapeOp
+from pyptoc.dialects.npu_place import PlaceOp
+from pyptoc.dialects.pypto.scalars import DimOp
+from pyptoc.dialects.tile_types import element_bits
+from pyptoc.runtime.codegen import Translator, to_f32
+from pyptoc.runtime.failures import raise_out_of_bounds
+from pyptoc.runtime.inputs import Inputs
+from pyptoc.runtime.random_inputs import LATE, make_up, settle_sizes, shape_of
+from pyptoc.runtime.signature import Argument, Signature, find_entry
+
+Events = tuple[int, ...]
+"""The numbers of launches."""
+
+
+@dataclass(frozen=True)
+class Array:
+    """An array outside the cores, without what is in it."""
+
+    root: int
+    """The allocation or argument that it is part of."""
+    offset: int
+    """Where it begins in that, in bytes."""
+    shape: tuple[int, ...]
+    bits: int
+    """Of an element."""
+
+    @property
+    def bytes(self) -> int:
+        return prod(self.shape) * self.bits // 8
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A launch with its sizes."""
+
+    number: int
+    op: LaunchOp
+    grid: tuple[int, ...]
+    arrays: tuple[Array, ...]
+    scalars: tuple[Any, ...]
+    waits: tuple[tuple[Events, Selector], ...]
+
+    @property
+    def kernel(self) -> str:
+        return self.op.callee_name
+
+    @property
+    def shapes(self) -> tuple[tuple[int, ...], ...]:
+        """Of the arrays."""
+        return tuple(array.shape for array in self.arrays)
+
+
+@dataclass
+class Steering:
+    """The inputs, as far as they decide what is launched."""
+
+    signature: Signature
+    inputs: Inputs
+    seed: int = 0
+    """Of the values that are made up."""
+    assumed: list[str] = field(default_factory=list[str])
+    """The arguments whose values were made up."""
+    roots: dict[int, int] = field(default_factory=dict[int, int])
+    """The bytes of each argument, by the root of its array."""
+
+    def __post_init__(self) -> None:
+        values = self.inputs.values
+        for argument in self.signature.arguments:
+            if argument.name not in values and argument.default is not None:
+                values[argument.name] = argument.default
+        missing = [a for a in self.signature.arguments if a.name not in values]
+        arrays = [replace(a, data=None) for a in missing if not a.is_scalar]
+        settle_sizes(self.signature, self.inputs, arrays)
+        for argument in missing:
+            if argument.is_scalar:
+                self.value(argument)
+
+    def shape(self, argument: Argument) -> tuple[int, ...]:
+        """The sizes of an argument."""
+        if argument.name in self.inputs.values:
+            return np.shape(self.inputs.values[argument.name])
+        return shape_of(argument, self.inputs.sizes)
+
+    def value(self, argument: Argument) -> Any:
+        """The value of an argument, made up if it is not given."""
+        values = self.inputs.values
+        if argument.name not in values:
+            missing = [argument]
+            data = argument.data
+            if data is not None and data.kind == LATE:
+                source = next(
+                    (a for a in self.signature.arguments if a.name == data.of), None
+                )
+                if source is not None and source.name not in values:
+                    missing.append(source)
+            make_up(self.signature, self.inputs, missing, self.seed)
+            self.assumed += [each.name for each in missing]
+        return values[argument.name]
+
+
+def launches_of(
+    module: ModuleOp, steering: Steering
+) -> tuple[list[Launch], list[Array]]:
+    """All launches of the entry function, and the arrays that are its results."""
+    function = find_entry(module, steering.signature.name)
+    _check_level(module)
+    return _Launching(function, steering).collect()
+
+
+_HELP = "simulate what the whole pipeline gives (--compile-to=program)"
+
+
+def _check_level(module: ModuleOp) -> None:
+    """Times come from addresses and flags, which only a program has."""
+    for kernel in kernels_of(module).values():
+        for op in kernel.walk():
+            if op.name == "tile.alloc" and "addr" not in op.properties:
+                error(
+                    op.location,
+                    "PTO290",
+                    f"@{kernel.sym_name.data} is no scheduled program: a buffer has "
+                    "no address",
+                    help=_HELP,
+                )
+    if not kernels_of(module):
+        error(
+            None,
+            "PTO290",
+            "there are no kernels to simulate",
+            help=_HELP,
+        )
+
+
+class _Launching(Translator):
+    """Writes the orchestration function; see the module's docstring."""
+
+    def __init__(self, function: func.FuncOp, steering: Steering) -> None:
+        super().__init__()
+        self.function, self.steering = function, steering
+        self.launches: list[Launch] = []
+        self.roots = 0
+        self.arguments: dict[int, Argument] = {}
+        """Arguments by the root of their array."""
+        self.handlers |= {
+            "func.return": lambda op: self.line(f"return {self.tuple_of(op.operands)}"),
+            "npu.alloc": self._alloc,
+            "npu.place": self._place,
+            "npu.reshape": self._reshape,
+            "npu.reinterpret": self._reinterpret,
+            "npu.read": self._read,
+            "npu.print": lambda op: None,
+            "pypto.print": lambda op: None,
+            "pypto.claims": lambda op: None,
+            "pypto.claim": lambda op: None,
+            "npu.launch": self._launch,
+            "npu.no_events": lambda op: self._define(op, "()"),
+            "npu.join": lambda op: self._define(
+                op, " + ".join(["()", *map(self.ref, op.operands)])
+            ),
+            "pypto.dim": self._dim,
+        }
+        args = function.body.block.args
+        self.line(f"def run({', '.join(map(self.define, args))}):")
+        with self.indented():
+            self.block(function.body.block)
+        self.run: Callable[..., tuple[Any, ...]] = self.compiled("run")
+
+    def collect(self) -> tuple[list[Launch], list[Array]]:
+        """Run it."""
+        given: list[Any] = []
+        for argument in self.steering.signature.arguments:
+            if argument.is_scalar:
+                given.append(self.steering.value(argument))
+                continue
+            array = self._new(self.steering.shape(argument), argument.element_type)
+            self.arguments[array.root] = argument
+            self.steering.roots[array.root] = array.bytes
+            given.append(array)
+        returned = self.guarded(self.run, *given)
+        return self.launches, [each for each in returned if isinstance(each, Array)]
+
+    def _new(self, shape: Sequence[int], element: Attribute) -> Array:
+        self.roots += 1
+        return Array(self.roots, 0, tuple(shape), element_bits(element))
+
+    def _define(self, op: Operation, text: str) -> None:
+        self.line(f"{self.define(op.results[0])} = {text}")
+
+    def expression(self, op: Operation) -> str:
+        """Sizes can come from data, so results are checked to fit in 64 bits."""
+        text = super().expression(op)
+        return f"fits({text})" if op.name == "pypto.index" else text
+
+    def _call(
+        self, op: Operation, function: Callable[..., object], args: Iterable[Any]
+    ) -> None:
+        self._define(op, f"{self.bind(function)}({self.refs(list(args))})")
+
+    def _dim(self, op: Operation) -> None:
+        dim = cast(DimOp, op)
+        self._define(op, f"{self.ref(dim.source)}.shape[{dim.axis.value.data}]")
+
+    # Memory.
+
+    def _alloc(self, op: Operation) -> None:
+        element = _element(op)
+
+        def allocate(*sizes: int) -> Array:
+            if min(sizes, default=0) < 0:
+                shown = ", ".join(map(str, sizes))
+                raise_out_of_bounds(op, f"an allocation of sizes [{shown}]")
+            return self._new(sizes, element)
+
+        self._call(op, allocate, cast(AllocOp, op).mixed_sizes)
+
+    def _place(self, op: Operation) -> None:
+        placing, bits = cast(PlaceOp, op), element_bits(_element(op))
+
+        def place(arena: Array, offset: int, *sizes: int) -> Array:
+            return Array(arena.root, arena.offset + offset, sizes, bits)
+
+        self._call(op, place, [placing.arena, placing.offset, *placing.mixed_sizes])
+
+    def _reshape(self, op: Operation) -> None:
+        def reshape(array: Array, *sizes: int) -> Array:
+            return replace(array, shape=sizes)
+
+        reshaping = cast(ReshapeOp, op)
+        self._call(op, reshape, [reshaping.source, *reshaping.mixed_sizes])
+
+    def _reinterpret(self, op: Operation) -> None:
+        bits = element_bits(_element(op))
+
+        def reinterpret(array: Array) -> Array:
+            return replace(array, bits=bits)
+
+        self._call(op, reinterpret, op.operands)
+
+    def _read(self, op: Operation) -> None:
+        reading = cast(ReadOp, op)
+        name = f"%{reading.source.name_hint or 'memory'}"
+        convert = int if isinstance(op.results[0].type, IndexType) else to_f32
+
+        def read(array: Array, *place: int) -> int | float:
+            argument = self.arguments.get(array.root)
+            if argument is None:
+                error(
+                    op.location,
+                    "PTO503",
+                    f"a size or offset comes from {name}, which a kernel computes",
+                    rule="simulating needs no data, so it knows no results",
+                    help="simulate the operator with that value as an argument",
+                )
+            values = np.reshape(self.steering.value(argument), array.shape)
+            if not all(0 <= i < n for i, n in zip(place, array.shape, strict=True)):
+                shown = ", ".join(map(str, place))
+                raise_out_of_bounds(
+                    op, f"read of {name}[{shown}], its sizes are {list(array.shape)}"
+                )
+            return convert(values[place])
+
+        self._call(op, read, [reading.source, *reading.mixed_offsets])
+
+    # Launches.
+
+    def _launch(self, op: Operation) -> None:
+        launch = cast(LaunchOp, op)
+        selectors = [selector for _, selector in launch.wait_list]
+
+        def run(
+            grid: tuple[int, ...],
+            arrays: tuple[Array, ...],
+            scalars: tuple[Any, ...],
+            events: tuple[Events, ...],
+        ) -> Events:
+            if min(grid, default=1) < 0:
+                raise_out_of_bounds(op, f"a launch of grid {list(grid)}")
+            waits = tuple(zip(events, selectors, strict=True))
+            number = len(self.launches)
+            found = Launch(number, launch, grid, arrays, scalars, waits)
+            self.launches.append(found)
+            return (number,)
+
+        waited = [value for value, _ in launch.wait_list]
+        groups = (launch.grid, launch.buffers, launch.scalars, waited)
+        texts = (self.tuple_of(cast("Any", group)) for group in groups)
+        self._define(op, f"{self.bind(run)}({', '.join(texts)})")
+
+
+def _element(op: Operation) -> Attribute:
+    return cast("MemRefType[Attribute]", op.results[0].type).element_type

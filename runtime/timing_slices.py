@@ -1,0 +1,173 @@
+"""
+What of a kernel decides its time: extents, flag ids, conditions and bounds of loops.
+
+Addresses, slots and places in memory do not, so two tasks whose deciding values are
+equal take equally long, and so do two iterations of a loop. `Deciding` finds those
+values and what must be computed to know them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import cast
+
+from xdsl.dialects import scf
+from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
+
+from pyptoc.dialects.npu_kernel import KernelOp
+from pyptoc.dialects.tile_flags import FlagOp
+from pyptoc.dialects.tile_mixed import FreeOp, PopOp, PushOp
+from pyptoc.dialects.tile_types import Instruction
+
+
+def is_pure(op: Operation) -> bool:
+    """Whether the operation computes a number from numbers."""
+    return op.name.startswith(("arith.", "math.", "pypto."))
+
+
+def deciding_values(op: Operation) -> list[SSAValue]:
+    """The values that say how long `op` takes, or what of its body runs."""
+    if isinstance(op, scf.ForOp):
+        return [op.lb, op.ub, op.step]
+    if isinstance(op, scf.IfOp):
+        return [op.cond]
+    if isinstance(op, FlagOp):
+        return [] if op.index is None else [op.index]
+    if not isinstance(op, Instruction):
+        return []
+    extents = cast("Iterable[object]", getattr(op, "extents", ()))
+    return [value for value in extents if isinstance(value, SSAValue)]
+
+
+def uses_channel(op: Operation) -> bool:
+    """Whether an operation, or one in it, pushes, pops or frees."""
+    return any(isinstance(inner, PushOp | PopOp | FreeOp) for inner in op.walk())
+
+
+class Deciding:
+    """The deciding values of a kernel."""
+
+    def __init__(self, kernel: KernelOp) -> None:
+        self.kernel = kernel
+        self.values = _unique(
+            value for op in kernel.walk() for value in deciding_values(op)
+        )
+        self.signature = self._signature()
+        """Values of the kernel's top level that decide everything: its class."""
+
+    def _signature(self) -> list[SSAValue]:
+        top, found, seen = self.kernel.block, list[SSAValue](), set[SSAValue]()
+        waiting = list(self.values)
+        while waiting:
+            value = waiting.pop()
+            if value in seen:
+                continue
+            seen.add(value)
+            owner = value.owner
+            if isinstance(owner, Operation):
+                if owner.parent is top and is_pure(owner):
+                    if owner.name != "arith.constant":
+                        found.append(value)
+                    continue
+                waiting += _inputs(owner, cast(OpResult, value))
+            elif owner is top:
+                found.append(value)
+            else:
+                waiting += _carried(cast(BlockArgument, value))
+        return found
+
+    def of_loop(self, loop: scf.ForOp) -> LoopKey | None:
+        """What an iteration does by its index; None where that is not known."""
+        if loop.iter_args:
+            return None
+        body = loop.body.block
+        changing = {cast(SSAValue, body.args[0])}
+        items: list[SSAValue] = []
+        for op in body.walk():
+            if op is not body.parent_op():
+                if any(operand in changing for operand in op.operands) and op.results:
+                    changing.update(op.results)
+                if isinstance(op, scf.ForOp):
+                    _mark_carried(op, changing)
+                if isinstance(op, scf.IfOp) and op.results:
+                    changing.update(op.results)
+                items += [value for value in deciding_values(op) if value in changing]
+        return LoopKey.of(loop, _unique(items))
+
+
+class LoopKey:
+    """The operations that compute the deciding values of an iteration."""
+
+    def __init__(
+        self, items: list[SSAValue], needed: set[Operation], loops: set[Operation]
+    ) -> None:
+        self.items, self.needed, self.loops = items, needed, loops
+
+    @classmethod
+    def of(cls, loop: scf.ForOp, items: list[SSAValue]) -> LoopKey | None:
+        """None if a value comes out of a branch or from an earlier iteration."""
+        needed: set[Operation] = set()
+        loops: set[Operation] = set()
+        waiting, seen = list(items), set[SSAValue]()
+        while waiting:
+            value = waiting.pop()
+            if value in seen:
+                continue
+            seen.add(value)
+            owner = value.owner
+            if isinstance(owner, Block):
+                inner = owner.parent_op()
+                if inner is loop or not loop.is_ancestor(inner or loop):
+                    continue
+                if not isinstance(inner, scf.ForOp) or value is not owner.args[0]:
+                    return None
+                loops.add(inner)
+                waiting += [inner.lb, inner.ub, inner.step]
+            elif loop.is_ancestor(owner):
+                if not is_pure(owner):
+                    return None
+                needed.add(owner)
+                waiting += owner.operands
+        return cls(items, needed, loops)
+
+
+def _inputs(owner: Operation, value: OpResult) -> list[SSAValue]:
+    """What a value that is not of the top level is computed from."""
+    inputs = list(owner.operands)
+    for region in owner.regions:
+        last = region.block.last_op if region.blocks else None
+        if last is not None and last.name == "scf.yield":
+            inputs.append(last.operands[value.index])
+    return inputs
+
+
+def _carried(argument: BlockArgument) -> list[SSAValue]:
+    """Where a loop's argument comes from; nothing for an index or a half."""
+    loop = argument.owner.parent_op()
+    if not isinstance(loop, scf.ForOp) or argument.index == 0:
+        return []
+    last = loop.body.block.last_op
+    yielded = [] if last is None else [last.operands[argument.index - 1]]
+    return [loop.iter_args[argument.index - 1], *yielded]
+
+
+def _mark_carried(loop: scf.ForOp, changing: set[SSAValue]) -> None:
+    """Values that an inner loop carries may change with the outer one."""
+    if any(bound in changing for bound in (loop.lb, loop.ub, loop.step)):
+        changing.add(loop.body.block.args[0])
+    changing.update(loop.body.block.args[1:])
+
+
+def _unique(values: Iterable[SSAValue]) -> list[SSAValue]:
+    return list(dict.fromkeys(values))
+
+
+def slice_of(kernel: KernelOp, values: list[SSAValue]) -> Iterator[Operation]:
+    """The top-level operations that compute `values`, in order."""
+    needed, waiting = set[Operation](), list(values)
+    while waiting:
+        owner = waiting.pop().owner
+        if isinstance(owner, Operation) and owner not in needed:
+            needed.add(owner)
+            waiting += owner.operands
+    return (op for op in kernel.block.ops if op in needed)
