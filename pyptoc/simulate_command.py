@@ -10,12 +10,13 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from pyptoc.manager import Timing
 from pyptoc.options import Options
 from pyptoc.run_command import show, table
+from pyptoc.timeline_files import check_files, write_files
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -28,6 +29,15 @@ PIPES = ("m", "mte1", "mte2", "fix", "v", "mte3")
 LONGEST = 8
 """Instructions of the critical path that are shown."""
 
+STYLES = {
+    r"^(total|moved|roofs|path|assumed|trace|report)\b": "bold cyan",
+    r"(?<=^total     )[\d.]+ \w+": "bold",
+    r"(?<=bound: )\w+": "bold yellow",
+    r"^tag  .*": "bold",
+    r"modelled, not measured.*|\(of the time.*\)|\([^()]*:\d+:\d+\)": "dim",
+}
+"""How a terminal shows the table, by patterns."""
+
 
 class SimulateCommand:
     """One simulation; inputs are read before the passes start."""
@@ -37,6 +47,7 @@ class SimulateCommand:
         from pyptoc.runtime.inputs import accept, load_npz
         from pyptoc.runtime.signature import read_signature
 
+        check_files(options)
         self.options, self.machine = options, machine
         self.signature = read_signature(module, options.entry)
         bound = parse_bindings(options.bind, self.signature)
@@ -45,19 +56,30 @@ class SimulateCommand:
         self.inputs = accept(self.signature, arrays, source, bound)
         self.warnings: list[Diagnostic] = self.inputs.warnings
 
-    def finish(self, module: ModuleOp, timing: Timing) -> None:
-        """Simulates what the passes made and prints it."""
+    def finish(
+        self, module: ModuleOp, timing: Timing, sources: Mapping[str, str]
+    ) -> None:
+        """
+        Simulates what the passes made, prints it and writes the files asked for.
+
+        sources: the texts of source files by the names that locations have.
+        """
         from pyptoc.runtime.timing import simulate
 
         started = time.perf_counter()
         seed = self.options.random_inputs or 0
         timeline = simulate(module, self.machine, self.signature, self.inputs, seed)
         timing.add("simulate", time.perf_counter() - started)
+        started = time.perf_counter()
+        written = write_files(self.options, timeline, sources)
+        if written:
+            timing.add("trace and report", time.perf_counter() - started)
         if self.options.simulate == "json":
             json.dump(timeline.to_json(), sys.stdout, indent=1)
             sys.stdout.write("\n")
+            sys.stderr.write("".join(f"{line}\n" for line in written))
         else:
-            show(report(timeline))
+            show([*report(timeline), *written], STYLES)
 
 
 def report(timeline: Timeline) -> list[str]:

@@ -63,6 +63,17 @@ class Lane:
     carried: Carried | None = None
 
 
+def lanes_of(machine: Machine, unit: Unit) -> list[tuple[int, ...]]:
+    """The cores of each lane for kernels of a unit."""
+    cube, vector = machine.cube_cores, machine.vector_cores
+    if unit == Unit.CUBE:
+        return [(n,) for n in range(cube)]
+    if unit == Unit.VECTOR:
+        return [(cube + n,) for n in range(vector)]
+    pairs = range(min(cube, vector // 2))
+    return [(n, cube + 2 * n, cube + 2 * n + 1) for n in pairs]
+
+
 @dataclass
 class LaunchRun:
     """A launch that was placed."""
@@ -104,15 +115,7 @@ class Chip:
 
     def lanes(self, unit: Unit) -> list[Lane]:
         """The lanes for kernels of a unit."""
-        cube, vector = self.machine.cube_cores, self.machine.vector_cores
-        if unit == Unit.CUBE:
-            cores = [(n,) for n in range(cube)]
-        elif unit == Unit.VECTOR:
-            cores = [(cube + n,) for n in range(vector)]
-        else:
-            pairs = range(min(cube, vector // 2))
-            cores = [(n, cube + 2 * n, cube + 2 * n + 1) for n in pairs]
-        free = self.free
+        cores, free = lanes_of(self.machine, unit), self.free
         return [
             Lane(each, start, start)
             for each in cores

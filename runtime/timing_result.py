@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from pyptoc.runtime.machine import Machine
-from pyptoc.runtime.timing_launch import TaskTime
+from pyptoc.runtime.timing_launch import LaunchRun, TaskTime
 
 BOUNDS = ("cube", "vector", "L1", "L2", "HBM", "dispatch", "dependency")
 """What may limit a program."""
@@ -128,6 +128,8 @@ class Timeline:
     """The launches on the way to the end, first to last."""
     assumed: tuple[str, ...]
     """Arguments whose values were made up to know what is launched."""
+    runs: tuple[LaunchRun, ...] = field(repr=False)
+    """The launches as they were placed, for traces and reports."""
     _path: Callable[[], tuple[PathStep, ...]] = field(repr=False)
 
     @property
