@@ -13,7 +13,7 @@ from pyptoc.runtime.timing_l2 import Box, Cells
 from pyptoc.runtime.timing_program import Array, Launch
 
 INEXACT_SHARE = 0.5
-"""A box of which tasks load less is taken to be read at random places."""
+"""An inexact box of which a task loads less is taken to be read at random places."""
 
 
 class Touch(NamedTuple):
