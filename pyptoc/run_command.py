@@ -210,13 +210,18 @@ VERDICTS = {r"\b(ok|PASS)\b": "green", r"\bFAIL\b": "bold red"}
 """How a terminal shows verdicts."""
 
 
+def is_terminal() -> bool:
+    """Whether standard output is one."""
+    return sys.stdout.isatty()
+
+
 def show(lines: Sequence[str], styles: Mapping[str, str] = VERDICTS) -> None:
     """
     Prints lines.
 
     styles: what a terminal shows how; patterns to styles of rich.
     """
-    if not sys.stdout.isatty():
+    if not is_terminal():
         print("\n".join(lines))
         return
     from rich.console import Console

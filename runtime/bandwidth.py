@@ -2,8 +2,9 @@
 The bytes of HBM and L2 over time, averaged over each task.
 
 A task loads evenly from its start until its core takes the next one, and stores evenly
-from its start to its end; what L2 writes back to HBM moves evenly during its launch. A
-curve of many steps is averaged over equal stretches: the area below it stays the bytes.
+from its start to its end; what L2 writes back to HBM while a wave loads moves as that
+does. A curve of many steps is averaged over equal stretches: the area below it stays
+the bytes.
 """
 
 from __future__ import annotations
@@ -61,11 +62,11 @@ def _collect(run: LaunchRun, hbm: list[Part], l2: list[Part]) -> None:
         # Misses that round to none: as if each task had as many.
         missed = [1.0] * len(run.tasks)
     share = run.hbm_bytes / max(sum(missed), 1e-9)
-    if run.written_back:
-        hbm.append((run.start, run.end, run.written_back))
-    for task, part in zip(run.tasks, missed, strict=True):
+    for number, (task, part) in enumerate(zip(run.tasks, missed, strict=True)):
         taken, bytes_of = task.start + task.step.front, moved[task.step.number]
-        hbm.append((task.start, taken, part * share))
+        wave = number // run.lanes
+        size = min(run.lanes, len(run.tasks) - wave * run.lanes)
+        hbm.append((task.start, taken, part * share + run.back[wave] / size))
         l2.append((task.start, taken, bytes_of.loaded))
         l2.append((task.start, task.end, bytes_of.stored))
 

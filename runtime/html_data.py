@@ -24,6 +24,7 @@ from pyptoc.runtime.timing_result import LaunchTime, Timeline
 MOST_TASKS = 50_000
 MOST_RECORDS = 64
 MOST_INSTRUCTIONS = 60_000
+MOST_ROWS = 200
 """What a page holds at most, so that a browser draws it at once."""
 
 Data = dict[str, Any]
@@ -87,6 +88,10 @@ def page_data(timeline: Timeline) -> Data:
 def bounds(timeline: Timeline, data: Data) -> list[str]:
     """What of the timeline the page does not hold, for people; may be empty."""
     found: list[str] = []
+    rows = (("stretches", len(timeline.chain)), ("instructions", len(timeline.path)))
+    for what, count in rows:
+        if count > MOST_ROWS:
+            found.append(f"{what} of the critical path are the last {MOST_ROWS:,}")
     every, some = len(timeline.tasks), len(data["tasks"]["launch"])
     if some < every:
         found.append(f"tasks are the first {some:,} of {every:,}")
@@ -151,7 +156,13 @@ class _Details:
             self.records.append(self._record(record))
 
     def _record(self, record: TaskRecord) -> Data:
-        """Instructions as [op, core, start, cycles, sizes], buffers as [...]."""
+        """
+        Instructions as [op, core, start, cycles, sizes]; what lies in buffers as [core,
+        space, address, bytes, start, cycles, name, writer, number of the buffer].
+        """
+        held = residences(record)
+        buffers = dict.fromkeys(one.buffer for one in held)
+        numbers = {buffer: number for number, buffer in enumerate(buffers)}
         return {
             "instructions": [
                 [
@@ -165,10 +176,10 @@ class _Details:
             ],
             "buffers": [
                 [
-                    *(held.core, held.space, held.address, held.bytes),
-                    *(held.start, held.end - held.start, held.name, held.writer),
+                    *(one.core, one.space, one.address, one.bytes, one.start),
+                    *(one.end - one.start, one.name, one.writer, numbers[one.buffer]),
                 ]
-                for held in residences(record)
+                for one in held
             ],
         }
 

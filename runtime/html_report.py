@@ -15,14 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from pyptoc.dialects.diagnostics import error
-from pyptoc.runtime.html_data import bounds, named, page_data, short_place
+from pyptoc.runtime.html_data import MOST_ROWS, bounds, named, page_data, short_place
 from pyptoc.runtime.timing_result import LaunchTime, PathStep, Timeline
 from pyptoc.runtime.units import percent_text, size_text, time_text
 
 PAGE = Path(__file__).parent / "page"
-
-MOST_LAUNCHES = 200
-"""Rows of the table of launches on the way to the end, and of the path."""
 
 Row = dict[str, Any]
 
@@ -249,7 +246,7 @@ def _chain(timeline: Timeline) -> list[Row]:
         }
         for step in timeline.chain
     ]
-    return rows[-MOST_LAUNCHES:]
+    return rows[-MOST_ROWS:]
 
 
 def _cause(timeline: Timeline, cause: str) -> str:
@@ -262,7 +259,7 @@ def _cause(timeline: Timeline, cause: str) -> str:
 
 def _path(timeline: Timeline) -> list[Row]:
     """The critical path by launches; of each its instructions."""
-    steps = timeline.path[-MOST_LAUNCHES:]
+    steps = timeline.path[-MOST_ROWS:]
     total = max(sum(step.cycles for step in timeline.path), 1)
     stretches: list[Row] = []
     for launch, group in groupby(steps, key=lambda step: step.launch):
@@ -270,7 +267,7 @@ def _path(timeline: Timeline) -> list[Row]:
             {
                 "step": step,
                 "share": step.cycles / total,
-                "place": short_place(step.place),
+                "place": _shown(timeline, step),
                 "anchor": "-".join(map(str, _line(step))),
             }
             for step in group
@@ -278,6 +275,14 @@ def _path(timeline: Timeline) -> list[Row]:
         name = named(timeline.launches[launch])
         stretches.append({"launch": name, "rows": rows})
     return stretches
+
+
+def _shown(timeline: Timeline, step: PathStep) -> str:
+    """`line 3`, with the file only where the path has several."""
+    file, line = _line(step)
+    if not line or len({_line(each)[0] for each in timeline.path}) > 1:
+        return short_place(step.place)
+    return f"line {line}" if file else ""
 
 
 def _line(step: PathStep) -> tuple[str, int]:

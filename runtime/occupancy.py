@@ -16,7 +16,7 @@ from pyptoc.runtime.timing_record import Executed, TaskRecord, Touch
 
 @dataclass
 class Residence:
-    """Something in a slot of a buffer; times are cycles from the task's start."""
+    """Something in a slot of a buffer; times are in cycles from the task's start."""
 
     core: int
     """Of the task's cores."""
@@ -42,9 +42,10 @@ class Residence:
 
     @property
     def name(self) -> str:
-        """The buffer's name in the program, and its slot if there are several."""
-        name = self.buffer.results[0].name_hint or "buffer"
-        return f"%{name}[{self.slot}]" if self.buffer.slot_count > 1 else f"%{name}"
+        """The buffer's name in the program, else what filled it; and its slot."""
+        hint = self.buffer.results[0].name_hint
+        name = f"%{hint}" if hint else self.writer
+        return f"{name}[{self.slot}]" if self.buffer.slot_count > 1 else name
 
 
 def residences(record: TaskRecord) -> list[Residence]:

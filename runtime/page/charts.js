@@ -44,7 +44,8 @@
       const pipes = Object.keys(cores[0].busy);
       const axis = n ? String(n + 1) : "";
       const part = pipes.length / all;
-      layout["yaxis" + axis] = { domain: [Math.max(top - part + 1 / all, 0), top], autorange: "reversed",
+      const bottom = n === units.length - 1 ? 0 : top - part + 0.9 / all;
+      layout["yaxis" + axis] = { domain: [bottom, top], autorange: "reversed",
         fixedrange: true, showgrid: false };
       layout["xaxis" + axis] = { anchor: "y" + axis, fixedrange: true, showgrid: false,
         title: { text: `${cores[0].unit} core`, standoff: 4 } };
@@ -56,7 +57,7 @@
         hovertemplate: `${cores[0].unit} core %{x}, %{y}: %{z:.1f} %<extra></extra>`,
       };
     });
-    layout.height = 80 + 46 * all;
+    layout.height = 70 + 42 * all;
     return { traces, layout };
   });
 

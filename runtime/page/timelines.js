@@ -87,7 +87,7 @@
     spaceMenu.value = names.includes(before) ? before : names.includes("l1") ? "l1" : names[0] || "";
     const pipes = new Map([["task", new Row(0, 0.8)]]);
     const memory = new Map();
-    const tags = new Map();
+    const colors = new Map();
     for (const [task, position] of byCore[core] || []) {
       pipes.get("task").slices.push(taskSlice(task));
       const record = data.records[tasks.record[task]];
@@ -104,14 +104,15 @@
             + `${span(start, end)}<br>${text(line)}<br>task (${tasks.grid[task]})`,
         });
       }
-      for (const [where, space, address, bytes, at, cycles, name, writer] of record.buffers) {
+      for (const [where, space, address, bytes, at, cycles, name, writer, buffer] of record.buffers) {
         if (where !== position || space !== spaceMenu.value) continue;
         const key = address + " " + bytes;
         if (!memory.has(key)) memory.set(key, new Row((address + bytes / 2) / 1024, bytes / 1024));
-        if (!tags.has(name)) tags.set(name, hues[tags.size % hues.length]);
+        const source = tasks.launch[task] + " " + buffer;
+        if (!colors.has(source)) colors.set(source, hues[colors.size % hues.length]);
         const start = time(begin + at), end = time(begin + at + cycles);
         memory.get(key).slices.push({
-          start, end, color: tags.get(name), label: name,
+          start, end, color: colors.get(source), label: name,
           text: () => `<b>${text(name)}</b> filled by ${text(writer)}<br>`
             + `${address} to ${address + bytes} (${report.short(bytes)}B)<br>${span(start, end)}`,
         });
