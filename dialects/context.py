@@ -7,7 +7,7 @@ so that a tensor-level file never pays for the tile dialect.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from importlib import import_module
 from typing import Any
 
@@ -15,6 +15,7 @@ from xdsl.context import Context
 from xdsl.ir import Attribute, Dialect, Operation
 
 from pyptoc.dialects.diagnostics import Diagnostic
+from pyptoc.dialects.record import record
 
 DIALECTS: dict[str, str] = {
     "builtin": "xdsl.dialects.builtin:Builtin",
@@ -29,7 +30,7 @@ DIALECTS: dict[str, str] = {
 """Every dialect a file may use: `module:object`."""
 
 
-@dataclass
+@record(frozen=False)
 class PyptocContext(Context):
     """An xDSL context that carries the target machine and collects remarks."""
 
@@ -39,6 +40,9 @@ class PyptocContext(Context):
     """What passes had to say: things not done, and why."""
     candidates: list[str] | None = None
     """Tables of the tiles that infer-tiles looked at; None: nobody wants them."""
+
+    searches: dict[Any, Any] = field(default_factory=dict[Any, Any])
+    """The tiles that were searched for already (`pyptoc.passes.tile_search.Found`)."""
 
     def remark(self, at: Operation | Attribute | None, text: str) -> None:
         """Record that a pass refused or changed something the author may ask about."""
@@ -54,11 +58,13 @@ class PyptocContext(Context):
         rule: str = "",
         help: str = "",
     ) -> None:
-        """Record a warning or a remark; it does not stop the compilation."""
+        """Record a warning or a remark, once; it does not stop the compilation."""
         location = at.location if isinstance(at, Operation) else at
-        self.remarks.append(
-            Diagnostic(code, message, location, severity=severity, rule=rule, help=help)
+        found = Diagnostic(
+            code, message, location, severity=severity, rule=rule, help=help
         )
+        if found not in self.remarks:
+            self.remarks.append(found)
 
     def clone(self) -> PyptocContext:
         copy = make_context(self.machine)

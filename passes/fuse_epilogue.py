@@ -18,7 +18,6 @@ so.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from xdsl.dialects.builtin import (
@@ -37,7 +36,7 @@ from xdsl.ir import Attribute, Operation
 from pyptoc.dialects.context import PyptocContext
 from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.pypto.elementwise import AddOp, CastOp
-from pyptoc.dialects.pypto.matmul import MatmulOp, ScaledMmOp
+from pyptoc.dialects.pypto.matmul import MatmulOp, Product, ScaledMmOp
 from pyptoc.dialects.pypto.shape import ReshapeOp
 from pyptoc.dialects.pypto.unary import ReluOp
 from pyptoc.passes.base import PyptocPass
@@ -54,12 +53,10 @@ NARROW: dict[Attribute, tuple[Attribute, ...]] = {
 }
 """Element type of a product to those that its store rounds to."""
 
-Product = MatmulOp | ScaledMmOp
 Change = dict[str, Any]
 """Fields of a product, by name."""
 
 
-@dataclass(frozen=True)
 class FuseEpiloguePass(PyptocPass):
     """Let products do what stands behind them: bias, relu, a cast."""
 

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar, NoReturn
 
 from xdsl.dialects import func
@@ -25,9 +24,10 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import SSAValue
 from xdsl.rewriter import InsertPoint
 
+from pyptoc.dialects import tile
 from pyptoc.dialects.context import PyptocContext
 from pyptoc.dialects.diagnostics import error
-from pyptoc.dialects.npu import KernelOp, LaunchOp, TasksOp
+from pyptoc.dialects.npu import KernelOp, LaunchOp, ReadOp, TasksOp
 from pyptoc.dialects.npu_attrs import Unit
 from pyptoc.dialects.walk import LAUNCH_KEYS
 from pyptoc.passes.base import PyptocPass
@@ -49,7 +49,6 @@ BODIES: dict[Unit, type[KernelBody]] = {
 """What lowers the body of a task on a unit."""
 
 
-@dataclass(frozen=True)
 class LowerToTilePass(PyptocPass):
     """Outline each task body as a kernel and lower it to tile instructions."""
 
@@ -153,6 +152,12 @@ def sink_constants(tasks: TasksOp) -> None:
 
 def lower(kernel: KernelOp) -> None:
     """Lower the body of one kernel."""
+    for op in list(kernel.walk()):
+        if isinstance(op, ReadOp):
+            type_ = op.results[0].type
+            new = tile.ReadOp.make(op.source, op.mixed_offsets, type_)
+            new.location = op.location
+            replace_op(op, new)
     body = BODIES[kernel.unit.data]
     if WHOLE in kernel.attributes:
         body = MixedBody

@@ -19,7 +19,6 @@ What a loop carries and changes is copied once, before the loop.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from xdsl.dialects import func, scf
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr, TensorType
@@ -46,11 +45,12 @@ from pyptoc.dialects.pypto.shape import (
     TransposeOp,
     ViewOp,
 )
+from pyptoc.dialects.record import record
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.index_shapes import Scatter
 from pyptoc.passes.reshape_views import view_of_reshape
 from pyptoc.passes.size_text import tensor_text
-from pyptoc.passes.structured import defined_in
+from pyptoc.passes.structured import defined_in, outside_tasks
 from pyptoc.passes.windows import is_view
 
 KEEPERS: dict[type[Operation], str] = {
@@ -61,7 +61,7 @@ KEEPERS: dict[type[Operation], str] = {
 """What needs a tensor of its own, in words."""
 
 
-@dataclass
+@record(frozen=False)
 class Ownership:
     """Inserts the copies that one function needs."""
 
@@ -70,7 +70,7 @@ class Ownership:
 
     def run(self) -> None:
         """Insert clones until every destination and every result is its own."""
-        for op in list(self.function.walk()):
+        for op in list(outside_tasks(self.function)):
             match op:
                 case ReshapeOp() if is_view(op.source):
                     if not view_of_reshape(op):

@@ -15,7 +15,7 @@ that does not certainly start at a multiple of the type's size.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from xdsl.dialects import func
 from xdsl.ir import Attribute, Block, OpResult, SSAValue
@@ -26,9 +26,11 @@ from pyptoc.dialects.pypto.infer import Site, dims_of
 from pyptoc.dialects.pypto.infer_shape import element_bytes, reinterpret
 from pyptoc.dialects.pypto.scalars import DimOp
 from pyptoc.dialects.pypto.shape import CloneOp, ReinterpretOp, TransposeOp, ViewOp
+from pyptoc.dialects.record import record
 from pyptoc.dialects.subscripts import Mixed
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.shapes import Shapes
+from pyptoc.passes.structured import outside_tasks
 from pyptoc.passes.task_form import replace_op
 from pyptoc.passes.typed import as_expr, tensor_type
 
@@ -36,7 +38,7 @@ from pyptoc.passes.typed import as_expr, tensor_type
 def split_views(function: func.FuncOp) -> None:
     """Rewrite every view and reinterpretation of one function."""
     views = Reinterpreting()
-    for op in list(function.walk()):
+    for op in list(outside_tasks(function)):
         if isinstance(op, ViewOp) and op.target is not None:
             base = views.bytes_of(op.source, op.target)
             type_, build = op.results[0].type, Builder.before(op)
@@ -47,7 +49,7 @@ def split_views(function: func.FuncOp) -> None:
             op.erase()
 
 
-@dataclass
+@record(frozen=False)
 class Reinterpreting:
     """The values that were made of others so far, by the type of their elements."""
 

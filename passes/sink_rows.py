@@ -21,17 +21,19 @@ iteration stores is undefined before and after.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAValue
 
 from pyptoc.dialects.expr import Expr
+from pyptoc.dialects.parallel import is_parallel
+from pyptoc.dialects.pypto.matmul import Product
 from pyptoc.dialects.pypto.shape import AssembleOp, EmptyOp, ViewOp
+from pyptoc.dialects.record import record
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.groups import NARROW, PARTIAL, Group
-from pyptoc.passes.mixed_tiles import Product
 from pyptoc.passes.repeat import REPEATS
 from pyptoc.passes.shapes import Shapes
 from pyptoc.passes.structured import defined_before, is_one, tensor_operands
@@ -39,7 +41,7 @@ from pyptoc.passes.typed import element_type, tensor_type, values_in
 from pyptoc.passes.windows import Window, erase_views, window_of
 
 
-@dataclass(frozen=True)
+@record
 class Made:
     """What an iteration of a loop makes of a tensor: a product, stored at its rows."""
 
@@ -59,7 +61,7 @@ def made_in_loop(base: SSAValue, shapes: Shapes) -> Made | None:
     assert end is not None
     store = end.operands[index].owner
     argument = loop.body.block.args[index + 1]
-    if "npu.parallel" not in loop.attributes or not isinstance(store, AssembleOp):
+    if not is_parallel(loop) or not isinstance(store, AssembleOp):
         return None
     initial, product = loop.iter_args[index], store.source.owner
     good = (
@@ -93,7 +95,7 @@ def made_by_loops(group: Group, shapes: Shapes) -> dict[SSAValue, Made]:
     return found
 
 
-@dataclass
+@record(frozen=False)
 class Sink:
     """Moves a group of row-wise ops into the loop that makes what it reads."""
 

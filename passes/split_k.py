@@ -45,6 +45,7 @@ from pyptoc.dialects.npu_attrs import Unit
 from pyptoc.dialects.pypto.attrs import CubeTileAttr, VecTileAttr
 from pyptoc.dialects.pypto.elementwise import AddOp
 from pyptoc.dialects.pypto.shape import CloneOp, EmptyOp, FullOp, TransposeOp, ViewOp
+from pyptoc.dialects.record import record
 from pyptoc.passes.base import PyptocPass
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.cleanup import erase_dead
@@ -124,7 +125,7 @@ def is_atomic(tasks: TasksOp) -> bool:
     return isinstance(tile, CubeTileAttr) and tile.atomic
 
 
-@dataclass
+@record(frozen=False)
 class SplitK:
     """Splits one cube tasks op."""
 

@@ -21,12 +21,13 @@ it. A dynamic size counts as its upper bound, or as 1024 where it has none
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.pypto.attrs import SPLIT_CHOSEN
+from pyptoc.dialects.record import record
 from pyptoc.dialects.tile_types import element_bits, round_up
 from pyptoc.dialects.walk import Walk
 from pyptoc.passes.cube_cost import (
@@ -58,6 +59,11 @@ KEPT = 16
 """Tiles that a stage hands on."""
 CLOSE = 0.025
 """Candidates are alike if their times differ by no more than this share."""
+ORDER = (
+    "within 2.5 %, whole K first, then one L0 tile a task, plain walks, no tails, "
+    "less work"
+)
+"""How candidates are ordered, as tables say it."""
 LARGEST = 1024
 """No mL0 or nL0 is larger."""
 OUTPUT = ("m0", "m1", "n0", "n1")
@@ -72,7 +78,7 @@ def representative(size: Expr) -> int:
     return UNKNOWN_SIZE if most is None else max(most, 1)
 
 
-@dataclass(frozen=True)
+@record
 class Ranking:
     """Candidates with their costs, the best one first."""
 
@@ -98,6 +104,20 @@ class Ranking:
             if len(seen) == count:
                 break
         return list(seen.values())
+
+
+Found = dict[tuple[CubeWork, CubeTile | None], Ranking]
+"""What was searched for, and what was found: equal matmuls have equal tiles."""
+
+
+def found_once(
+    found: Found, product: CubeWork, machine: Machine, given: CubeTile | None
+) -> Ranking:
+    """As `search`, once for the same arguments."""
+    key = (product, given)
+    if key not in found:
+        found[key] = search(product, machine, given)
+    return found[key]
 
 
 def search(

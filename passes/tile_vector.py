@@ -31,7 +31,7 @@ sum up to, which the loop carries.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar, Protocol
 
 from xdsl.dialects import scf
@@ -53,11 +53,12 @@ from pyptoc.dialects.pypto.shape import (
     FullOp,
 )
 from pyptoc.dialects.pypto.structure import SUM
+from pyptoc.dialects.record import record
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.groups import FOLD, Domain, Group, domain_of, is_row_fold
 from pyptoc.passes.nests import Nest
 from pyptoc.passes.repeat import REPEATS, fold_parts, last_axis, numbers, repeat
-from pyptoc.passes.shapes import Shapes
+from pyptoc.passes.shapes import Shapes, static_bound
 from pyptoc.passes.structured import (
     LEAVES,
     fold_of,
@@ -84,7 +85,7 @@ Tiles = dict[SSAValue, SSAValue]
 """A value of the group (or outside of it) to its tile."""
 
 
-@dataclass
+@record(frozen=False)
 class VectorTiler:
     """Tiles one vector group."""
 
@@ -146,8 +147,8 @@ class VectorTiler:
     @property
     def fits_row(self) -> bool:
         """Whether one column tile holds a whole row."""
-        columns = self.domain.columns
-        return columns.is_const and columns.value <= self.columns
+        bound = static_bound(self.domain.columns)
+        return bound is not None and bound <= self.columns
 
     def _grid(self) -> list[Expr]:
         outside = self.nest.outside
@@ -167,7 +168,7 @@ class VectorTiler:
         """Make the tiles that the ops of a straight body find ready."""
 
 
-@dataclass
+@record(frozen=False)
 class TaskBody:
     """Emits the body of a vector group's tasks."""
 
@@ -197,7 +198,9 @@ class TaskBody:
             start = self.frame.grid[-1] * self.tiler.columns
             self._straight(cut(start, self.tiler.columns, total, clamp=self.clamp))
         elif self.tiler.fits_row:
-            self._straight(Extent(ZERO, total, max(total.value, 1)))
+            bound = static_bound(total)
+            assert bound is not None
+            self._straight(Extent(ZERO, total, max(bound, 1)))
         else:
             self._phases()
 
@@ -327,7 +330,7 @@ class Surroundings(Protocol):
     def frame(self) -> TasksFrame: ...
 
 
-@dataclass
+@record(frozen=False)
 class Scope:
     """One straight-line piece of a body: a column tile and the tiles made so far."""
 

@@ -17,7 +17,7 @@ loop wait for each other only where they take turns in a workspace (`npu.place`)
 from __future__ import annotations
 
 from collections.abc import Container, Hashable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from xdsl.dialects import func, scf
 from xdsl.ir import Block, Operation, Region, SSAValue
@@ -34,7 +34,9 @@ from pyptoc.dialects.npu import (
     TasksOp,
 )
 from pyptoc.dialects.npu_attrs import ALL, EVENTS, OVERLAPS, AccessMode, Selector
+from pyptoc.dialects.parallel import is_parallel
 from pyptoc.dialects.pypto.scalars import AssertOp
+from pyptoc.dialects.record import record
 from pyptoc.passes.accesses import BoxAccess, accesses_of
 from pyptoc.passes.buffer_roots import BufferRoots
 from pyptoc.passes.builder import Builder
@@ -56,7 +58,7 @@ from pyptoc.passes.task_builder import Roots
 from pyptoc.passes.task_form import declare, replace_op
 
 
-@dataclass(frozen=True)
+@record
 class Pending:
     """Tasks that were launched: their events, and what they touch of one root."""
 
@@ -76,7 +78,7 @@ Touched = dict[SSAValue, tuple[Reach, ...]]
 """Root to what tasks touch of it."""
 
 
-@dataclass(frozen=True)
+@record
 class Launched:
     """What a block launched: the events, and what these tasks touch."""
 
@@ -84,7 +86,7 @@ class Launched:
     touched: Touched
 
 
-@dataclass
+@record(frozen=False)
 class WaitDeriver:
     """Adds events, accesses and waits to one function in memory form."""
 
@@ -262,7 +264,7 @@ class WaitDeriver:
             self._block(loop.body.block, inner)
             return []
         carried = loop.body.block.args[-1]
-        parallel = "npu.parallel" in loop.attributes
+        parallel = is_parallel(loop)
         for root, reaches in inside.items():
             if root in touched and (not parallel or self._is_rotating(reaches, loop)):
                 self._add(Pending(carried, reaches, trips=loop), root, inner)
@@ -339,7 +341,7 @@ def is_of_one_trip(buffer: SSAValue, loop: scf.ForOp) -> bool:
 
     Then only that writer has to wait for the trips before.
     """
-    if "npu.parallel" in loop.attributes:
+    if is_parallel(loop):
         return True
     while isinstance(buffer.owner, ReshapeOp | ReinterpretOp):
         buffer = buffer.owner.source

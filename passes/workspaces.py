@@ -26,7 +26,7 @@ workspace is, every trip keeps its own (`carried`).
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from xdsl.dialects import func, scf
 from xdsl.dialects.builtin import i8
@@ -46,6 +46,8 @@ from pyptoc.dialects.expr import (
 from pyptoc.dialects.memory import memory_type
 from pyptoc.dialects.npu import AllocOp, PlaceOp, TasksOp
 from pyptoc.dialects.npu_place import stored_bytes
+from pyptoc.dialects.parallel import is_parallel
+from pyptoc.dialects.record import record
 from pyptoc.passes.buffer_roots import BufferRoots
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.launch_order import LaunchOrder
@@ -72,7 +74,7 @@ TURNS = 2
 """Slots of a sequential loop, and how often the trips in flight fill the cores."""
 
 
-@dataclass(frozen=True)
+@record
 class Member:
     """An allocation, and the byte of its area where it begins."""
 
@@ -80,7 +82,7 @@ class Member:
     offset: Expr
 
 
-@dataclass
+@record(frozen=False)
 class Area:
     """Memory for workspaces that are never alive together."""
 
@@ -95,7 +97,7 @@ class Area:
     slots: int = 1
 
 
-@dataclass
+@record(frozen=False)
 class Workspaces:
     """Plans the memory of one function in memory form, before its waits are derived."""
 
@@ -227,14 +229,13 @@ class Workspaces:
         """Trips of `loop` use the slots of the area one after the other."""
         lower, step = self.shapes.expr(loop.lb), self.shapes.expr(loop.step)
         trip = (Expr.sym(loop.body.block.args[0]) - lower).floordiv(step)
-        if "npu.parallel" not in loop.attributes:
+        if not is_parallel(loop):
             self._rotate(area, trip, trips, TURNS)
             return
         area.trip = trip * area.trips + area.trip
         area.trips = trips * area.trips
         parent = loop.parent_op()
-        outer = isinstance(parent, scf.ForOp) and "npu.parallel" in parent.attributes
-        if not outer or self._bound(area.trips, parent) is None:  # pyright: ignore[reportArgumentType]
+        if not is_parallel(parent) or self._bound(area.trips, parent) is None:
             self._rotate(area, area.trip, area.trips, self._slots(area))
             area.trip, area.trips = ZERO, ONE
 

@@ -36,12 +36,11 @@ def passes() -> str:
             kind = option.expected_type.strip("'")
             lines.append(f"{'':<{width}}    {option.name}: {kind}{default}")
             meaning = option_docs(cls)[option.name]
-            lines += textwrap.wrap(meaning, 88, **_indented(width + 8))
+            indent = " " * (width + 8)
+            lines += textwrap.wrap(
+                meaning, 88, initial_indent=indent, subsequent_indent=indent
+            )
     return "\n".join(lines)
-
-
-def _indented(width: int) -> dict[str, str]:
-    return {"initial_indent": " " * width, "subsequent_indent": " " * width}
 
 
 def option_docs(cls: type[Any]) -> dict[str, str]:

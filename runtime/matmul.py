@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyptoc.runtime.decode import table_f32
+from pyptoc.runtime.memory import aligned
 
 Array = NDArray[Any]
 EXACT_K = 1024
@@ -33,7 +34,7 @@ class Scratch:
         """Make room for operands of `a` and `b` elements and a result of `part`."""
         for name, size in (("a", a), ("b", b), ("part", part)):
             if getattr(self, name).size < size:
-                setattr(self, name, np.empty(size, np.float32))
+                setattr(self, name, aligned(size, np.float32))
 
     def room(self, name: str, size: int) -> Array:
         """One of them, with room for `size` elements."""

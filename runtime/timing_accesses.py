@@ -74,10 +74,6 @@ class LaunchBoxes:
     def __post_init__(self) -> None:
         self.kinds = [(a.buffer, a.writes, a.exact) for a in self.accesses]
 
-    @staticmethod
-    def of(launch: Launch, kernel: KernelOp) -> LaunchBoxes:
-        return LaunchBoxes(launch, declared(kernel), box_function(kernel))
-
     def boxes(self, task: tuple[int, ...]) -> list[Touch]:
         """What a task touches, empty boxes left out."""
         return [

@@ -64,6 +64,10 @@ class Lane:
     """When it may take a task."""
     finish: int
     carried: Carried | None = None
+    before: TaskTime | None = None
+    """The last task of its cores in an earlier launch."""
+    last: TaskTime | None = None
+    """Its last task."""
 
 
 def lanes_of(machine: Machine, unit: Unit) -> list[tuple[int, ...]]:
@@ -83,7 +87,7 @@ class LaunchRun:
 
     launch: Launch
     steps: KernelSteps
-    lanes: int
+    lanes: list[Lane]
     tasks: list[TaskTime]
     hbm_bytes: float = 0.0
     written_back: float = 0.0
@@ -108,6 +112,8 @@ class Chip:
     l2: L2
     free: list[int] = field(default_factory=list[int])
     """When each core is idle; cube cores first."""
+    last: dict[int, TaskTime] = field(default_factory=dict[int, TaskTime])
+    """The last task of each core."""
     runs: list[LaunchRun] = field(default_factory=list[LaunchRun])
     written: dict[int, int] = field(default_factory=dict[int, int])
     """Cells to when the last task that writes them ends."""
@@ -118,13 +124,24 @@ class Chip:
     def __post_init__(self) -> None:
         self.free = [0] * (self.machine.cube_cores + self.machine.vector_cores)
 
+    def cores_of(self, unit: Unit) -> list[tuple[int, ...]]:
+        """The cores of each lane for kernels of a unit."""
+        return lanes_of(self.machine, unit)
+
     def lanes(self, unit: Unit) -> list[Lane]:
-        """The lanes for kernels of a unit."""
-        cores, free = lanes_of(self.machine, unit), self.free
+        """The lanes for kernels of a unit, as the cores are now."""
         return [
-            Lane(each, start, start)
-            for each in cores
-            if (start := max(free[core] for core in each)) >= 0
+            Lane(
+                cores,
+                ready := max(self.free[core] for core in cores),
+                ready,
+                before=max(
+                    (self.last[core] for core in cores if core in self.last),
+                    key=lambda task: task.end,
+                    default=None,
+                ),
+            )
+            for cores in self.cores_of(unit)
         ]
 
     def cycles(self, seconds: float) -> int:
@@ -157,7 +174,7 @@ class Placing:
         waited: how later launches wait for these tasks (`SelectorKind`).
         """
         launch, lanes = self.launch, self.lanes
-        run = LaunchRun(launch, self.steps, len(lanes), [], issued=self.issued)
+        run = LaunchRun(launch, self.steps, lanes, [], issued=self.issued)
         kinds = set(waited)
         if SelectorKind.BOX in kinds:
             run.ends = np.zeros(launch.grid, np.int64)
@@ -186,9 +203,10 @@ class Placing:
                 lane.finish = max(lane.finish, end)
                 if not self.static:
                     heapreplace(queue, (lane.ready, place))
-                run.tasks.append(
-                    TaskTime(launch.number, task, place, start, end, step, cause)
+                lane.last = TaskTime(
+                    launch.number, task, place, start, end, step, cause
                 )
+                run.tasks.append(lane.last)
                 number += 1
                 if run.ends is not None:
                     run.ends[task] = end
@@ -198,8 +216,11 @@ class Placing:
         run.end = max((task.end for task in run.tasks), default=self.issued)
         run.end = max(run.end, self._floor(run))
         for lane in lanes:
+            if lane.last is None:
+                continue
             for core in lane.cores:
                 self.chip.free[core] = max(self.chip.free[core], lane.finish)
+                self.chip.last[core] = lane.last
         return run
 
     def _floor(self, run: LaunchRun) -> int:

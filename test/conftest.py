@@ -25,7 +25,7 @@ settings.register_profile("long", max_examples=5000)
 settings.register_profile("repeatable", derandomize=True)
 settings.load_profile("repeatable")
 
-# As `pyptoc.main` does: many long-lived objects are made, and few cycles.
+# As while compiling: many long-lived objects are made, and few cycles.
 gc.set_threshold(100_000, 50, 100)
 
 

@@ -427,7 +427,6 @@ def test_page_in_a_browser(browser: Any, page: Path, source: Path) -> None:
     """One test, so that a browser starts once and the page is loaded once."""
     shown = Page(browser, page)
     check_plots(shown)
-    check_no_errors_and_no_requests(shown, page)
     check_texts_of_the_input_are_texts(shown, source)
     check_zoom(shown)
     check_zoom_by_dragging(shown)
@@ -436,3 +435,4 @@ def test_page_in_a_browser(browser: Any, page: Path, source: Path) -> None:
     check_source_lines(shown)
     check_themes(shown)
     check_names_for_screen_readers(shown)
+    check_no_errors_and_no_requests(shown, page)

@@ -263,6 +263,15 @@ def test_a_module_that_is_no_program():
         pyptoc.compile(text, pipeline=kernels).simulate()
 
 
+def test_a_program_of_no_launches():
+    memory = 'memref<4xf32, "gm"> {pypto.name = "x"}'
+    text = f"func.func @same(%x: {memory}) -> ({memory}) {{\n"
+    text += '  func.return %x : memref<4xf32, "gm">\n}\n'
+    timeline = pyptoc.compile(text, pipeline="").simulate()
+    assert (timeline.tasks, timeline.chain, timeline.path) == ((), (), ())
+    assert timeline.bound == "dispatch"
+
+
 def test_a_grid_of_no_tasks(compiled):
     timeline = compiled["flash_attention"].simulate(B=0, Sq=4, Skv=4)
     assert timeline.tasks == ()
