@@ -61,11 +61,12 @@ def _collect(run: LaunchRun, hbm: list[Part], l2: list[Part]) -> None:
     if not any(missed):
         # Misses that round to none: as if each task had as many.
         missed = [1.0] * len(run.tasks)
+    lanes = len(run.lanes)
     share = run.hbm_bytes / max(sum(missed), 1e-9)
     for number, (task, part) in enumerate(zip(run.tasks, missed, strict=True)):
         taken, bytes_of = task.start + task.step.front, moved[task.step.number]
-        wave = number // run.lanes
-        size = min(run.lanes, len(run.tasks) - wave * run.lanes)
+        wave = number // lanes
+        size = min(lanes, len(run.tasks) - wave * lanes)
         hbm.append((task.start, taken, part * share + run.back[wave] / size))
         l2.append((task.start, taken, bytes_of.loaded))
         l2.append((task.start, task.end, bytes_of.stored))

@@ -16,7 +16,7 @@ from pyptoc.runtime.bandwidth import bandwidth
 from pyptoc.runtime.machine import PIPES
 from pyptoc.runtime.occupancy import residences
 from pyptoc.runtime.timing_detail import by_interest
-from pyptoc.runtime.timing_launch import LaunchRun, lanes_of
+from pyptoc.runtime.timing_launch import LaunchRun
 from pyptoc.runtime.timing_path import tag_of
 from pyptoc.runtime.timing_record import Records, TaskRecord
 from pyptoc.runtime.timing_result import LaunchTime, Timeline
@@ -59,10 +59,7 @@ def page_data(timeline: Timeline) -> Data:
             {"name": named(launch), "start": launch.start, "end": launch.end}
             for launch in timeline.launches
         ],
-        "lanes": [
-            lanes_of(machine, run.steps.timer.unit)[: _lanes_used(run)]
-            for run in timeline.runs
-        ],
+        "lanes": [[lane.cores for lane in run.lanes] for run in timeline.runs],
         "spaces": {
             name: space.bytes for name, space in machine.spaces.items() if space.bytes
         },
@@ -104,10 +101,6 @@ def bounds(timeline: Timeline, data: Data) -> list[str]:
 def named(launch: LaunchTime) -> str:
     """The kernel of a launch and its tag."""
     return f"{launch.kernel} [{launch.tag}]" if launch.tag else launch.kernel
-
-
-def _lanes_used(run: LaunchRun) -> int:
-    return max((task.lane for task in run.tasks), default=-1) + 1
 
 
 def _tasks(timeline: Timeline, details: _Details) -> Data:
@@ -207,8 +200,7 @@ def _critical_core(timeline: Timeline) -> int:
     last = max(timeline.tasks, key=lambda task: task.end, default=None)
     if last is None:
         return 0
-    unit = timeline.runs[last.launch].steps.timer.unit
-    return lanes_of(timeline.machine, unit)[last.lane][0]
+    return timeline.runs[last.launch].lanes[last.lane].cores[0]
 
 
 # The roofline.

@@ -231,7 +231,7 @@ def _kernel(timeline: Timeline, name: str, group: Sequence[LaunchTime]) -> Row:
 def _filled(timeline: Timeline, launch: LaunchTime) -> float:
     """Tasks of a launch by the tasks that its waves could have on all cores."""
     run = timeline.runs[launch.number]
-    places = launch.waves * run.lanes
+    places = launch.waves * len(run.lanes)
     return launch.tasks / places if places else 0.0
 
 

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 
-from pyptoc.runtime.timing_launch import LaunchRun, TaskTime, lanes_of
+from pyptoc.runtime.timing_launch import LaunchRun, TaskTime
 from pyptoc.runtime.timing_record import Records, TaskRecord
 from pyptoc.runtime.timing_result import Timeline
 
@@ -43,16 +42,9 @@ class Detail:
         """How many instructions are shown."""
         return sum(len(record.executed) for record in self.records.values())
 
-    @cached_property
-    def _lanes(self) -> list[list[tuple[int, ...]]]:
-        timeline = self.timeline
-        return [
-            lanes_of(timeline.machine, run.steps.timer.unit) for run in timeline.runs
-        ]
-
     def cores(self, task: TaskTime) -> tuple[int, ...]:
         """The cores of a task: cube cores are counted first, then vector cores."""
-        return self._lanes[task.launch][task.lane]
+        return self.timeline.runs[task.launch].lanes[task.lane].cores
 
 
 def detail(timeline: Timeline, tasks: int | None = None) -> Detail:
@@ -92,7 +84,7 @@ def by_interest(timeline: Timeline) -> Iterator[int]:
 def _candidates(timeline: Timeline) -> Iterator[int]:
     yield from way_to_the_end(timeline)
     for run, first in zip(timeline.runs, _firsts(timeline)):
-        yield from range(first, first + min(run.lanes, len(run.tasks)))
+        yield from range(first, first + min(len(run.lanes), len(run.tasks)))
     yield from range(len(timeline.tasks))
 
 

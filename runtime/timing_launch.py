@@ -70,17 +70,6 @@ class Lane:
     """Its last task."""
 
 
-def lanes_of(machine: Machine, unit: Unit) -> list[tuple[int, ...]]:
-    """The cores of each lane for kernels of a unit."""
-    cube, vector = machine.cube_cores, machine.vector_cores
-    if unit == Unit.CUBE:
-        return [(n,) for n in range(cube)]
-    if unit == Unit.VECTOR:
-        return [(cube + n,) for n in range(vector)]
-    pairs = range(min(cube, vector // 2))
-    return [(n, cube + 2 * n, cube + 2 * n + 1) for n in pairs]
-
-
 @dataclass
 class LaunchRun:
     """A launch that was placed."""
@@ -126,7 +115,13 @@ class Chip:
 
     def cores_of(self, unit: Unit) -> list[tuple[int, ...]]:
         """The cores of each lane for kernels of a unit."""
-        return lanes_of(self.machine, unit)
+        cube, vector = self.machine.cube_cores, self.machine.vector_cores
+        if unit == Unit.CUBE:
+            return [(n,) for n in range(cube)]
+        if unit == Unit.VECTOR:
+            return [(cube + n,) for n in range(vector)]
+        pairs = range(min(cube, vector // 2))
+        return [(n, cube + 2 * n, cube + 2 * n + 1) for n in pairs]
 
     def lanes(self, unit: Unit) -> list[Lane]:
         """The lanes for kernels of a unit, as the cores are now."""
