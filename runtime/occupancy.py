@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from pyptoc.dialects.tile_alloc import Allocation
 from pyptoc.dialects.tile_types import bytes_of
-from pyptoc.runtime.timing_record import Executed, TaskRecord, Touch
+from pyptoc.runtime.timing_record import Recorded, TaskRecord, Touch
 
 
 @dataclass
@@ -70,7 +70,7 @@ def residences(record: TaskRecord) -> list[Residence]:
     return sorted(found, key=lambda held: held.start)
 
 
-def _begins(held: Residence, one: Executed, touch: Touch) -> bool:
+def _begins(held: Residence, one: Recorded, touch: Touch) -> bool:
     """Whether an instruction fills the slot anew."""
     return held.was_read and not touch.reads and one.start >= held.end
 

@@ -45,7 +45,7 @@ class Touch(NamedTuple):
 
 
 @dataclass
-class Executed:
+class Recorded:
     """One instruction in time, in cycles from the task's start."""
 
     op: Instruction
@@ -88,7 +88,7 @@ class Message(NamedTuple):
 class TaskRecord:
     """All of one task."""
 
-    executed: list[Executed] = field(default_factory=list[Executed])
+    executed: list[Recorded] = field(default_factory=list[Recorded])
     arrows: list[Arrow] = field(default_factory=list[Arrow])
     messages: list[Message] = field(default_factory=list[Message])
 
@@ -162,7 +162,7 @@ class _Watch:
             raise TooLongError
         one = cast(Instruction, op)
         tail = self._tail(one)
-        executed.append(Executed(one, core, start, end - tail, end))
+        executed.append(Recorded(one, core, start, end - tail, end))
         queue = (core, one.pipe.value)
         self.last[queue] = number
         for source, through in self.waiting.pop(queue, ()):

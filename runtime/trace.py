@@ -25,7 +25,7 @@ from pyptoc.runtime.occupancy import residences, steps
 from pyptoc.runtime.timing_detail import Detail
 from pyptoc.runtime.timing_launch import TaskTime
 from pyptoc.runtime.timing_path import tag_of
-from pyptoc.runtime.timing_record import Executed
+from pyptoc.runtime.timing_record import Recorded
 
 Event = dict[str, Any]
 
@@ -169,7 +169,7 @@ class _Trace:
     def _instructions(self, number: int, task: TaskTime) -> Iterator[Event]:
         record, cores = self.detail.records[number], self.detail.cores(task)
 
-        def thread(one: Executed) -> tuple[int, int]:
+        def thread(one: Recorded) -> tuple[int, int]:
             pipe = PIPE_THREADS + PIPES.index(one.pipe)
             self.threads.setdefault((_process(cores[one.core]), pipe), [])
             return _process(cores[one.core]), pipe
