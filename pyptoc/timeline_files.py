@@ -46,6 +46,6 @@ def write_files(
 
         page = render(timeline, sources)
         with atomic_file(options.report) as stream:
-            stream.write(page.encode("utf-8"))
+            stream.write(page.encode("utf-8", "replace"))
         lines.append(f"report    {options.report}")
     return lines

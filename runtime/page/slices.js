@@ -20,24 +20,27 @@ class Row {
 }
 
 // Bars for the rows between two times; `pixels` is how wide the plot is.
-// Slices have labels where they are wide enough, unless `labels` is false.
+// Slices have labels where they are wide enough, unless `labels` is false. At most some
+// thousand bars are drawn: narrow slices are put together in bars as dark as they are busy.
+const MOST_BARS = 6000;
 report.bars = (rows, from, to, pixels, axes, labels = true) => {
-  const least = (to - from) / pixels;
+  const pixel = (to - from) / pixels;
+  const narrow = Math.max(2, (rows.length * pixels) / MOST_BARS) * pixel;
   const traces = new Map();
-  const add = (row, start, end, color, text, label, faint) => {
-    const key = color + (faint ? " faint" : "");
-    if (!traces.has(key)) {
-      traces.set(key, {
+  const add = (row, start, end, color, text, label, busy) => {
+    if (!traces.has(color)) {
+      traces.set(color, {
         type: "bar", orientation: "h", base: [], x: [], y: [], width: [], hovertext: [], text: [],
         hoverinfo: "text", textposition: "inside", insidetextanchor: "start", textangle: 0,
         constraintext: "none", cliponaxis: true, showlegend: false,
         insidetextfont: { color: "#ffffff", size: 10 },
-        marker: { color: report.color(color), opacity: faint ? 0.55 : 1,
-          line: { color: report.color("surface"), width: faint ? 0 : 0.6 } },
+        marker: { color: report.color(color), opacity: [],
+          line: { color: report.color("surface"), width: 0.6 } },
         meta: color, ...axes,
       });
     }
-    const trace = traces.get(key);
+    const trace = traces.get(color);
+    trace.marker.opacity.push(busy === 1 ? 1 : 0.2 + 0.65 * busy);
     trace.base.push(start); trace.x.push(end - start);
     trace.y.push(row.place); trace.width.push(row.height);
     trace.hovertext.push(text); trace.text.push(label);
@@ -46,26 +49,30 @@ report.bars = (rows, from, to, pixels, axes, labels = true) => {
     let run = null;
     const flush = () => {
       if (!run) return;
-      const { start, end, color, count, text } = run;
-      if (count === 1) add(row, start, end, color, text(), "", false);
-      else add(row, start, end, color, count + " slices, zoom in to see them", "", true);
+      const { start, end, color, count, text, busy } = run;
+      const share = busy / (end - start || 1);
+      if (count === 1) add(row, start, end, color, text(), "", 1);
+      else add(row, start, end, color,
+        `${count} slices, ${(100 * share).toFixed(0)} % of this stretch<br>zoom in to see them`,
+        "", Math.min(share, 0.999));
       run = null;
     };
     for (let n = row.first(from); n < row.slices.length; n += 1) {
       const slice = row.slices[n];
       if (slice.start > to) break;
       const wide = slice.end - slice.start;
-      if (wide >= 2 * least) {
+      if (wide >= narrow) {
         flush();
-        const room = wide / least;
+        const room = wide / pixel;
         const label = slice.label || "";
         add(row, slice.start, slice.end, slice.color, slice.text(),
-          labels && room > 7 * label.length + 8 ? report.text(label) : "", false);
+          labels && room > 7 * label.length + 8 ? report.text(label) : "", 1);
         continue;
       }
-      if (run && (slice.start - run.end > least || run.color !== slice.color)) flush();
-      if (run) { run.end = Math.max(run.end, slice.end); run.count += 1; }
-      else run = { start: slice.start, end: slice.end, color: slice.color, count: 1, text: slice.text };
+      if (run && (slice.start - run.end > narrow / 2 || run.color !== slice.color
+        || run.end - run.start > 6 * narrow)) flush();
+      if (run) { run.end = Math.max(run.end, slice.end); run.count += 1; run.busy += wide; }
+      else run = { ...slice, count: 1, busy: wide };
     }
     flush();
   }

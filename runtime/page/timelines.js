@@ -4,7 +4,7 @@
   const { data, text, time } = report;
   const total = time(data.cycles) || 1;
   const { tasks, launches } = data;
-  const hues = ["c0", "c1", "c2", "c3", "c4", "c5", "c7", "c6"];
+  const hues = ["c0", "c2", "c3", "c4", "c5", "c7", "c1", "c6"];
   const pipeHue = { mte2: "c0", mte1: "c2", m: "c1", fix: "c4", v: "c3", mte3: "c5", s: "c6" };
   const kernels = [...new Set(launches.map((launch) => launch.name))];
   const kernelHue = (name) => hues[kernels.indexOf(name) % hues.length];
@@ -41,7 +41,7 @@
   const labelled = used.map((_, place) => place).filter((place) => place % every === 0);
   const taskHeight = Math.min(Math.max(used.length * 16, 120), 640);
   report.timeline("plot-tasks", total, (from, to, pixels) => {
-    const curves = [["HBM", "c4"], ["L2", "c6"]].map(([name, hue]) => ({
+    const curves = [["HBM", "c1"], ["L2", "c6"]].map(([name, hue]) => ({
       type: "scatter", mode: "lines", name: `${name} bandwidth`, yaxis: "y2", showlegend: true,
       x: data.bandwidth[name].cycles.map(time), y: data.bandwidth[name].rates,
       line: { shape: "hv", width: 1.6, color: report.color(hue) },
