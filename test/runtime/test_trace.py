@@ -165,6 +165,7 @@ class TestSlices:
 class TestArrows:
     def test_have_two_ends_on_slices(self, case: Case) -> None:
         threads = slices_by_thread(case)
+        order = {id(event): number for number, event in enumerate(case.events)}
         ends = defaultdict(list)
         for event in case.events:
             if event["ph"] in "sf":
@@ -181,6 +182,8 @@ class TestArrows:
                 start, wide = nanoseconds(one["ts"]), nanoseconds(one["dur"])
                 assert number >= 0
                 assert nanoseconds(at) < start + max(wide, 1)
+                # Of events of one time a reader takes the first in the file first.
+                assert order[id(one)] < order[id(event)]
 
     def test_tasks_that_waited_for_tasks(self, case: Case) -> None:
         waiting = sum(task.cause >= 0 for task in case.timeline.tasks)
