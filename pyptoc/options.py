@@ -70,6 +70,9 @@ class Options(argparse.Namespace):
     tol: list[str] = field(default_factory=list[str])
 
     simulate: str | None = None
+    trace: str | None = None
+    trace_tasks: int | None = None
+    report: str | None = None
 
     list_passes: bool = False
     list_machines: bool = False
@@ -95,6 +98,12 @@ def _boolean(text: str) -> bool:
     if text.lower() not in values:
         raise argparse.ArgumentTypeError(f"'{text}' is neither true nor false")
     return values[text.lower()]
+
+
+def _count(text: str) -> int:
+    if not text.isascii() or not text.isdigit():
+        raise argparse.ArgumentTypeError(f"'{text}' is not a count (an integer >= 0)")
+    return int(text)
 
 
 def _seed(text: str) -> int:
@@ -209,6 +218,18 @@ def _add_timing(parser: argparse.ArgumentParser) -> None:
         "needs the sizes (--bind or --inputs) and no data; the program only goes to a "
         "file (-o)",
     )
+    add("--trace", metavar="F.json", help="the timeline for https://ui.perfetto.dev")
+    add(
+        "--trace-tasks",
+        type=_count,
+        metavar="N",
+        help="how many tasks the trace shows with their instructions",
+    )
+    add(
+        "--report",
+        metavar="F.html",
+        help="a page that explains the time (needs pip install 'pyptoc[report]')",
+    )
 
 
 def _add_asking(parser: argparse.ArgumentParser) -> None:
@@ -290,5 +311,12 @@ def _check(options: Options) -> None:
             raise UsageError(
                 f"{name} takes one module; --split-input-file makes several"
             )
+    if options.simulate is None:
+        files = {"--trace": options.trace, "--report": options.report}
+        for name, value in files.items():
+            if value is not None:
+                raise UsageError(f"{name} needs --simulate", "add --simulate")
+    if options.trace_tasks is not None and options.trace is None:
+        raise UsageError("--trace-tasks needs --trace", "add --trace=F.json")
     if options.run and options.simulate:
         raise UsageError("--run and --simulate exclude each other")
