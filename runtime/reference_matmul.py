@@ -13,6 +13,7 @@ from xdsl.ir import Operation
 
 from pyptoc.dialects.pypto.infer_einsum import Equation
 from pyptoc.runtime import numerics
+from pyptoc.runtime.matmul import apart
 from pyptoc.runtime.numerics import Array
 from pyptoc.runtime.reference_core import Interpreter, dtype_of, handles, hint
 from pyptoc.runtime.reference_math import check_broadcast, is_dynamic_one
@@ -54,8 +55,8 @@ def _fold(a: Array, b: Array) -> Array:
     b = np.ascontiguousarray(b) if b.shape[-1] == 1 else b
     if b.ndim == 2 and a.ndim > 2:
         rows = a.reshape(math.prod(a.shape[:-1]), a.shape[-1])
-        return (rows @ b).reshape(*a.shape[:-1], b.shape[-1])
-    return np.matmul(a, b)
+        return (rows @ apart(rows, b)).reshape(*a.shape[:-1], b.shape[-1])
+    return np.matmul(a, apart(a, b))
 
 
 def check_k(interp: Interpreter, op: Operation, a: Array, b: Array) -> None:
