@@ -9,7 +9,6 @@ import math
 from typing import Any
 
 import numpy as np
-from xdsl.ir import Operation
 
 from pyptoc.dialects.pypto.infer_einsum import Equation
 from pyptoc.runtime import numerics
@@ -59,12 +58,13 @@ def _fold(a: Array, b: Array) -> Array:
     return np.matmul(a, apart(a, b))
 
 
-def check_k(interp: Interpreter, op: Operation, a: Array, b: Array) -> None:
+def check_k(interp: Interpreter, op: Any, a: Array, b: Array) -> None:
     if a.shape[-1] != b.shape[-2]:
         message = f"matmul contracts {a.shape[-1]} with {b.shape[-2]}"
         interp.fail(op, "PTO404", message)
-    batches = [np.broadcast_to(0, array.shape[:-2]) for array in (a, b)]
-    check_broadcast(interp, op, list(zip(op.operands[:2], batches, strict=True)))
+    sides = [(op.lhs, a), (op.rhs, b)]
+    batches = [(side, np.broadcast_to(0, x.shape[:-2])) for side, x in sides]
+    check_broadcast(interp, op, batches)
 
 
 @handles("pypto.matmul")
