@@ -65,6 +65,8 @@ CODES = {
     "func.func private. --entry=@name chooses among several.",
     "PTO506": "--check-each ran the program after every pass on the same inputs; this "
     "is the first pass whose result differs. It is a bug of the pass.",
+    "PTO507": "--simulate places every task of every launch, which takes about 20 us "
+    "and half a kilobyte each.",
     "PTO508": "What draws a report is an optional extra: pip install 'pyptoc[report]' "
     "adds it. --simulate, --simulate=json and --trace need nothing further.",
     "PTO510": "pyptoc --list-machines names the machines; a path to a TOML file of "
