@@ -7,7 +7,7 @@ so that a tensor-level file never pays for the tile dialect.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from importlib import import_module
 from typing import Any
 
@@ -15,6 +15,7 @@ from xdsl.context import Context
 from xdsl.ir import Attribute, Dialect, Operation
 
 from pyptoc.dialects.diagnostics import Diagnostic
+from pyptoc.dialects.record import record
 
 DIALECTS: dict[str, str] = {
     "builtin": "xdsl.dialects.builtin:Builtin",
@@ -29,7 +30,7 @@ DIALECTS: dict[str, str] = {
 """Every dialect a file may use: `module:object`."""
 
 
-@dataclass
+@record(frozen=False)
 class PyptocContext(Context):
     """An xDSL context that carries the target machine and collects remarks."""
 

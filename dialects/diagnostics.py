@@ -12,7 +12,7 @@ run time, 5xx inputs and command line.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from difflib import get_close_matches
 from functools import lru_cache
 from typing import NoReturn, cast
@@ -29,11 +29,13 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Operation
 from xdsl.utils.lexer import Span
 
+from pyptoc.dialects.record import record
+
 MAX_ERRORS = 20
 """How many errors of one file are reported in full; the others are counted."""
 
 
-@dataclass(frozen=True)
+@record
 class Note:
     """A further fact about a diagnostic, perhaps at another place."""
 
@@ -41,7 +43,7 @@ class Note:
     location: Attribute | None = None
 
 
-@dataclass(frozen=True)
+@record
 class Diagnostic:
     """One finding. Columns are 1-based; `length` is the width of the caret line."""
 

@@ -11,7 +11,6 @@ Everything here is exact but for `bound_without`, which may be wider than it mus
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable
-from dataclasses import dataclass
 from itertools import product
 from typing import Final
 
@@ -26,12 +25,13 @@ from pyptoc.dialects.expr_core import (
     minimum,
 )
 from pyptoc.dialects.expr_facts import Facts, Ranges, prove_le, simplify
+from pyptoc.dialects.record import record
 
 _MOST: Final = 12
 """Alternatives of one expression: more are kept as one."""
 
 
-@dataclass(frozen=True)
+@record
 class Limit:
     """What an inequality asks of a symbol: `key < value`, or `key >= value`."""
 

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final, Protocol
 
 from pyptoc.dialects.expr_core import Atom, Call, Expr, Product, Symbol, apply
 from pyptoc.dialects.interval import Interval
+from pyptoc.dialects.record import record
 
 Name = Callable[[Hashable], str]
 
@@ -23,7 +23,7 @@ COMPARES: Final = ("==", "ne", "<", "<=", ">", ">=")
 _DIVISIONS: Final = ("floordiv", "ceildiv", "mod")
 
 
-@dataclass(frozen=True)
+@record
 class Compare:
     """A truth value: `lhs op rhs` with an `op` out of `COMPARES`."""
 

@@ -6,10 +6,10 @@ Every operation is sound: if `x` lies in `a` and `y` in `b`, then `x op y` lies 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from pyptoc.dialects.record import record
 
 
-@dataclass(frozen=True)
+@record
 class Interval:
     """The integers from `lo` to `hi`, both included; `None` means unbounded."""
 

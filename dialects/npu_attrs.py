@@ -13,7 +13,6 @@ In expressions `s0, s1, ..` are the scalars of the operation (its operands) and
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from xdsl.dialects.utils import EnumAttribute
@@ -30,6 +29,7 @@ from xdsl.utils.mlir_lexer import MLIRTokenKind
 from xdsl.utils.str_enum import StrEnum
 
 from pyptoc.dialects.expr import Compare, Expr, ExprSyntaxError, parse_expr
+from pyptoc.dialects.record import record
 
 Names: TypeAlias = Callable[[Hashable], str]
 """How a symbol is written."""
@@ -182,7 +182,7 @@ def _list_text(expressions: Iterable[Expr], name: Names) -> str:
     return "[" + ", ".join(e.to_string(name) for e in expressions) + "]"
 
 
-@dataclass(frozen=True)
+@record
 class Access:
     """The box of a buffer that one task touches, by its grid indices and scalars.
 
@@ -249,7 +249,7 @@ class SelectorKind(StrEnum):
     BOX = "box"
 
 
-@dataclass(frozen=True)
+@record
 class Selector:
     """Which members of an events value a task waits for.
 

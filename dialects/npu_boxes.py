@@ -21,7 +21,6 @@ from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
-    irdl_op_definition,
     operand_def,
     opt_prop_def,
     prop_def,
@@ -67,6 +66,7 @@ from pyptoc.dialects.npu_attrs import (
     MaxAttr,
 )
 from pyptoc.dialects.npu_tasks import TasksOp
+from pyptoc.dialects.op_definition import op_definition
 from pyptoc.dialects.subscripts import (
     WHOLE,
     Offsets,
@@ -144,7 +144,7 @@ class _BoxWriteOp(Offsets, IRDLOperation):
         check_box(shape, self.mixed_offsets, sizes)
 
 
-@irdl_op_definition
+@op_definition
 class AssembleOp(_BoxWriteOp):
     """In the tensor form of a task: writes a box of one of its destinations.
 
@@ -168,7 +168,7 @@ class AssembleOp(_BoxWriteOp):
         super().verify_()
 
 
-@irdl_op_definition
+@op_definition
 class StoreOp(_BoxWriteOp):
     """Writes a box of memory."""
 
@@ -179,7 +179,7 @@ class StoreOp(_BoxWriteOp):
         super().verify_()
 
 
-@irdl_op_definition
+@op_definition
 class LoadOp(Subscripted, IRDLOperation):
     """Reads a box of memory as a tensor; subscripts are those of `pypto.view`."""
 

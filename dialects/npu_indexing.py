@@ -21,7 +21,6 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
-    irdl_op_definition,
     operand_def,
     prop_def,
     result_def,
@@ -48,6 +47,7 @@ from pyptoc.dialects.assembly import (
 )
 from pyptoc.dialects.indexed import IndexedAccess, ScatterAccess
 from pyptoc.dialects.npu_assembly import parse_arrow, print_arrow
+from pyptoc.dialects.op_definition import op_definition
 from pyptoc.dialects.selection import Merge, verify_indices, verify_mask
 
 
@@ -70,7 +70,7 @@ def _verify_tile(op: IndexedAccess, tile: Attribute) -> None:
             raise VerifyException(f"a box of {extent} in a tile of {size}")
 
 
-@irdl_op_definition
+@op_definition
 class GatherOp(IndexedAccess):
     """Reads a box whose place along one axis comes from indices."""
 
@@ -84,7 +84,7 @@ class GatherOp(IndexedAccess):
         _verify_tile(self, self.results[0].type)
 
 
-@irdl_op_definition
+@op_definition
 class ScatterOp(ScatterAccess):
     """Writes a box whose place along one axis comes from indices, in index order.
 
@@ -103,7 +103,7 @@ class ScatterOp(ScatterAccess):
         self.verify_scatter()
 
 
-@irdl_op_definition
+@op_definition
 class TopkOp(Merge):
     """Merges a tile of rows into new lists of values and indices; see `selection.py`.
 
@@ -127,7 +127,7 @@ class TopkOp(Merge):
             raise VerifyException("the results have the types of the lists")
 
 
-@irdl_op_definition
+@op_definition
 class OneHotOp(IRDLOperation):
     """True in column j of row i where any index of row i is %first + j.
 

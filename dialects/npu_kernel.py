@@ -29,7 +29,6 @@ from xdsl.ir import Attribute, Block, BlockArgument, Region, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
-    irdl_op_definition,
     opt_prop_def,
     prop_def,
     region_def,
@@ -82,10 +81,11 @@ from pyptoc.dialects.npu_attrs import (
     Unit,
     UnitKindAttr,
 )
+from pyptoc.dialects.op_definition import op_definition
 from pyptoc.dialects.walk import Walk, check_walk, walk_of
 
 
-@irdl_op_definition
+@op_definition
 class KernelOp(IRDLOperation):
     """What one task executes: `tile` instructions on one core.
 
@@ -251,7 +251,7 @@ def _parse_parameter(parser: Parser) -> Parser.Argument:
     return argument
 
 
-@irdl_op_definition
+@op_definition
 class LaunchOp(IRDLOperation):
     """Runs a kernel for every index of a grid; the result stands for these tasks.
 

@@ -30,7 +30,6 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
-    irdl_op_definition,
     operand_def,
     opt_prop_def,
     prop_def,
@@ -83,6 +82,7 @@ from pyptoc.dialects.npu_attrs import (
     Selector,
     SelectorAttr,
 )
+from pyptoc.dialects.op_definition import op_definition
 from pyptoc.dialects.pypto.infer_shape import element_bytes
 from pyptoc.dialects.subscripts import (
     Offsets,
@@ -93,7 +93,7 @@ POLICIES = ("single", "carried", "slots")
 that rotate, `slots = d`."""
 
 
-@irdl_op_definition
+@op_definition
 class AllocOp(IRDLOperation):
     """A buffer in memory; one operand for each `?` of its type.
 
@@ -182,7 +182,7 @@ def _parse_shaped(parser: Parser, sizes: Sequence[int], start: int) -> Attribute
     return type
 
 
-@irdl_op_definition
+@op_definition
 class ReshapeOp(IRDLOperation):
     """The same memory in another shape. The elements are contiguous, their number is
     the same.
@@ -237,7 +237,7 @@ class ReshapeOp(IRDLOperation):
             )
 
 
-@irdl_op_definition
+@op_definition
 class ReinterpretOp(IRDLOperation):
     """The same memory as elements of another type; it is only read.
 
@@ -300,7 +300,7 @@ def _check_given(parser: Parser, op: ReshapeOp | ReinterpretOp) -> None:
         parser.raise_error(f"the result is {op.results[0].type}", start, parser.pos)
 
 
-@irdl_op_definition
+@op_definition
 class ReadOp(Offsets, IRDLOperation):
     """Reads one element into the orchestration, once the tasks it waits for are done.
 
@@ -395,7 +395,7 @@ class ReadOp(Offsets, IRDLOperation):
 # Events ------------------------------------------------------------------------------
 
 
-@irdl_op_definition
+@op_definition
 class NoEventsOp(IRDLOperation):
     """The empty set of tasks."""
 
@@ -419,7 +419,7 @@ class NoEventsOp(IRDLOperation):
         print_options(printer, self.attributes)
 
 
-@irdl_op_definition
+@op_definition
 class JoinOp(IRDLOperation):
     """The union of sets of tasks."""
 

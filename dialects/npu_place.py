@@ -14,7 +14,6 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
-    irdl_op_definition,
     operand_def,
     opt_operand_def,
     prop_def,
@@ -45,6 +44,7 @@ from pyptoc.dialects.assembly import (
 )
 from pyptoc.dialects.memory import check_gm, gm_memref, memory_type
 from pyptoc.dialects.npu_assembly import parse_arrow, print_arrow
+from pyptoc.dialects.op_definition import op_definition
 from pyptoc.dialects.pypto.infer_shape import element_bytes
 
 
@@ -53,7 +53,7 @@ def stored_bytes(element: Attribute) -> int:
     return element_bytes(element) or 1
 
 
-@irdl_op_definition
+@op_definition
 class PlaceOp(IRDLOperation):
     """Memory behind a byte of an arena, with a type and sizes of its own.
 

@@ -10,7 +10,6 @@ from xdsl.ir import SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
-    irdl_op_definition,
     operand_def,
     opt_prop_def,
     prop_def,
@@ -38,9 +37,10 @@ from pyptoc.dialects.npu_assembly import (
     wait_list,
 )
 from pyptoc.dialects.npu_attrs import EVENTS, Selector, SelectorAttr
+from pyptoc.dialects.op_definition import op_definition
 
 
-@irdl_op_definition
+@op_definition
 class PrintOp(IRDLOperation):
     """Shows a buffer on the terminal, once the tasks it waits for are done.
 

@@ -32,7 +32,6 @@ from xdsl.ir import Attribute, Block, BlockArgument, Region, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
-    irdl_op_definition,
     opt_prop_def,
     prop_def,
     region_def,
@@ -85,9 +84,10 @@ from pyptoc.dialects.npu_attrs import (
     Unit,
     UnitKindAttr,
 )
+from pyptoc.dialects.op_definition import op_definition
 
 
-@irdl_op_definition
+@op_definition
 class TasksOp(IRDLOperation):
     """A grid of tasks in any order, but for the axes marked `seq`."""
 

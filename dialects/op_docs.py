@@ -17,15 +17,16 @@ from __future__ import annotations
 import inspect
 import re
 import textwrap
-from dataclasses import dataclass
 from functools import cache
 
 from xdsl.ir import Operation
 
+from pyptoc.dialects.record import record
+
 EXAMPLE = "Example:"
 
 
-@dataclass(frozen=True)
+@record
 class OpDoc:
     """The parts of a docstring."""
 
@@ -62,7 +63,7 @@ def _examples(text: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-@dataclass(frozen=True)
+@record
 class Example:
     """An example taken apart: `statement : types`, and its free names."""
 

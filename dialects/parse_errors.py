@@ -25,6 +25,8 @@ _RESULTS = re.compile(r"Operation has (\d+) results, but was given (\d+) to bind
 _RETURN = re.compile(r"\breturn [^\n:]*$")
 _EXPECTED = re.compile(r"Expected ('.+?')|('.+?') expected$")
 _FLOATS = ("f32", "f16", "bf16", "f8E4M3FN", "f8E5M2", "f8E8M0FNU")
+ATTRIBUTES = ("pypto.cube", "pypto.vec", "pypto.tiles", "pypto.tol", "pypto.data")
+"""The attributes with a syntax of their own that a program may name."""
 ELEMENTS = (*_FLOATS, "i8", "ui8", "i16", "i32", "i64", "i1")
 """The element types of tensors, as they are written."""
 _CLEARER = {
@@ -83,7 +85,7 @@ def diagnose(error: ParseError) -> Diagnostic:
     here = Span(start, error.span.end, Input(text, source.name))
     if is_type and (unknown := _unknown_type(here, message)) is not None:
         return unknown
-    message = _clearer(message)
+    message, near = _clearer(message), ""
     if known is None and (end := end_before(text, start)) is not None:
         # What is missing belongs at the end of the line before.
         start, length = end - 1, 1
@@ -96,12 +98,12 @@ def diagnose(error: ParseError) -> Diagnostic:
         # xDSL has read past the word it complains about.
         word = quoted[1] or quoted[2]
         start, length = text.rfind(word, 0, start), len(word)
-        message = f"there is no {word}"
+        message, near = f"there is no {word}", did_you_mean(word, ATTRIBUTES, "#")
     if length == 0:
         token = _TOKEN.match(text, start)
         length = len(token.group()) if token else 1
     place = location_of(Span(start, start + length, Input(text, source.name)))
-    help = ""
+    help = near
     if "':' is expected" in message and _RETURN.search(text, 0, start + 1):
         help = "write the types: func.return %x, %y : tensor<..>, tensor<..>"
     if message.startswith("'x' is expected"):

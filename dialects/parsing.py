@@ -31,7 +31,6 @@ from xdsl.ir import (
 from xdsl.irdl import (
     IRDLOperation,
     irdl_attr_definition,
-    irdl_op_definition,
     var_result_def,
 )
 from xdsl.parser import Parser, UnresolvedOperand
@@ -51,6 +50,7 @@ from pyptoc.dialects.diagnostics import (
     place_of,
 )
 from pyptoc.dialects.lexing import QuickLexer
+from pyptoc.dialects.op_definition import op_definition
 from pyptoc.dialects.parse_errors import (
     LexError,
     PoisonedError,
@@ -72,7 +72,7 @@ class ErrorType(ParametrizedAttribute, TypeAttribute):
     name = "pypto.error"
 
 
-@irdl_op_definition
+@op_definition
 class ErrorOp(IRDLOperation):
     """Stands for a rejected operation while the rest of the file is parsed."""
 

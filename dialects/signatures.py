@@ -6,6 +6,7 @@ pypto.name     the name of an input or output; by default that in the source tex
 pypto.dims     names for the `?` of an argument, in order; equal names are equal sizes
 pypto.default  the value of a scalar argument that is not given
 pypto.data     how random inputs are made;  pypto.tol  how results are compared
+pypto.tiles    of the function itself: the tiles of operations that name none
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from pyptoc.dialects.subscripts import DYNAMIC, count
 
 ARGUMENT_KEYS = ("pypto.name", "pypto.dims", "pypto.data", "pypto.default")
 RESULT_KEYS = ("pypto.name", "pypto.dims", "pypto.tol")
+FUNCTION_KEYS = ("pypto.tiles",)
 
 Settings = dict[str, Attribute]
 
@@ -40,6 +42,7 @@ def check_function(op: Operation, parser: LocParser) -> None:
     """
     type = op.properties["function_type"]
     assert isinstance(type, FunctionType)
+    _check_own_keys(op)
     block = op.regions[0].blocks.first
     if block is None:
         return
@@ -63,6 +66,29 @@ def check_function(op: Operation, parser: LocParser) -> None:
     op.properties["arg_attrs"] = ArrayAttr(DictionaryAttr(one) for one in arguments)
     op.properties["res_attrs"] = ArrayAttr(DictionaryAttr(one) for one in results)
     _check_return(op, block.last_op, type.outputs.data)
+
+
+def _check_own_keys(op: Operation) -> None:
+    """A misspelt attribute of a function would be ignored."""
+    for key, value in op.attributes.items():
+        near = did_you_mean(key.removeprefix("pypto."), ("tiles",), "pypto.")
+        if key not in FUNCTION_KEYS and (near or key.startswith("pypto.")):
+            error(
+                op,
+                "PTO143",
+                f"a function has no attribute '{key}'",
+                length=len(op.name),
+                rule=f"it has {', '.join(FUNCTION_KEYS)}",
+                help=near,
+            )
+        if key in FUNCTION_KEYS and value.name != key:
+            error(
+                op,
+                "PTO143",
+                f"{key} of a function is {value}",
+                length=len(op.name),
+                rule="it is #pypto.tiles<cube = .., vec = ..>",
+            )
 
 
 def _settings(op: Operation, field: str, number: int) -> list[Settings]:

@@ -12,7 +12,7 @@ whose subscript is a bare index, which the result does not have.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from xdsl.dialects.builtin import IndexType
@@ -25,6 +25,7 @@ from xdsl.utils.mlir_lexer import MLIRTokenKind
 from pyptoc.dialects.diagnostics import error
 from pyptoc.dialects.literals import at_number, i64_array, ints, parse_integer
 from pyptoc.dialects.parsing import LocParser, has_error
+from pyptoc.dialects.record import record
 
 DYNAMIC = -(2**63)
 """In a static array: the next SSA operand stands here."""
@@ -66,7 +67,7 @@ def mixed_from(value: Any) -> Mixed:
     return SSAValue.get(cast("SSAValue | Operation", value))
 
 
-@dataclass
+@record(frozen=False)
 class Subscripts:
     """What stands between the brackets of `%x[...]`."""
 
@@ -322,7 +323,7 @@ def print_subscripts(
 # -- checking
 
 
-@dataclass(frozen=True)
+@record
 class SubscriptError(Exception):
     """What is wrong with subscripts: message, dimension, and what to write."""
 

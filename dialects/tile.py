@@ -26,7 +26,6 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Dialect, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
-    irdl_op_definition,
     operand_def,
     opt_operand_def,
     opt_prop_def,
@@ -49,6 +48,7 @@ from pyptoc.dialects.assembly import (
     print_options,
     print_types,
 )
+from pyptoc.dialects.op_definition import op_definition
 from pyptoc.dialects.tile_alloc import Allocation
 from pyptoc.dialects.tile_channel import ChannelOp, ChannelType, SplitAttr
 from pyptoc.dialects.tile_flags import BarrierOp, SetFlagOp, WaitFlagOp
@@ -75,7 +75,7 @@ from pyptoc.dialects.tile_vector import VECTOR_OPS, VectorOp
 # Buffers -----------------------------------------------------------------------------
 
 
-@irdl_op_definition
+@op_definition
 class AllocOp(Allocation):
     """A buffer of `slots` equal boxes, each of which `bytes_of` its type bytes large.
 
@@ -117,7 +117,7 @@ class AllocOp(Allocation):
                     )
 
 
-@irdl_op_definition
+@op_definition
 class SlotOp(IRDLOperation):
     """One slot of an allocation. `%i` counts from 0 and is below its `slots`.
 

@@ -18,7 +18,6 @@ from xdsl.ir import (
 )
 from xdsl.irdl import (
     irdl_attr_definition,
-    irdl_op_definition,
     result_def,
 )
 from xdsl.parser import AttrParser
@@ -27,6 +26,7 @@ from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.str_enum import StrEnum
 
 from pyptoc.dialects.assembly import UNIT, int_attr
+from pyptoc.dialects.op_definition import op_definition
 from pyptoc.dialects.tile_alloc import Allocation
 from pyptoc.dialects.tile_move import CROSSINGS
 from pyptoc.dialects.tile_types import (
@@ -181,7 +181,7 @@ def channel_type(value: SSAValue) -> ChannelType:
     return cast(ChannelType, value.type)
 
 
-@irdl_op_definition
+@op_definition
 class ChannelOp(Allocation):
     """A queue of `slots` tiles between the sections of a mixed kernel.
 

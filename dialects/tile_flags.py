@@ -14,7 +14,6 @@ from typing import Self
 from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import SSAValue
 from xdsl.irdl import (
-    irdl_op_definition,
     opt_operand_def,
     prop_def,
 )
@@ -29,6 +28,7 @@ from pyptoc.dialects.assembly import (
     parse_value,
     print_options,
 )
+from pyptoc.dialects.op_definition import op_definition
 from pyptoc.dialects.tile_types import PIPES, Instruction, Pipe, PipeAttr
 
 
@@ -108,7 +108,7 @@ class FlagOp(Instruction):
             raise VerifyException(f"flag id {self.base} is negative")
 
 
-@irdl_op_definition
+@op_definition
 class SetFlagOp(FlagOp):
     """Gives a token when the source pipe has finished all that was issued before."""
 
@@ -119,7 +119,7 @@ class SetFlagOp(FlagOp):
         return self.source.data
 
 
-@irdl_op_definition
+@op_definition
 class WaitFlagOp(FlagOp):
     """Holds the target pipe until there is a token, and takes it."""
 
@@ -130,7 +130,7 @@ class WaitFlagOp(FlagOp):
         return self.target.data
 
 
-@irdl_op_definition
+@op_definition
 class BarrierOp(Instruction):
     """All pipes finish what was issued before any starts what is issued after."""
 

@@ -17,7 +17,6 @@ from typing import ClassVar, Self
 
 from xdsl.ir import SSAValue
 from xdsl.irdl import (
-    irdl_op_definition,
     operand_def,
     prop_def,
     var_operand_def,
@@ -43,6 +42,7 @@ from pyptoc.dialects.assembly import (
 )
 from pyptoc.dialects.indexed import IndexedAccess, ScatterAccess
 from pyptoc.dialects.memory import check_gm
+from pyptoc.dialects.op_definition import op_definition
 from pyptoc.dialects.selection import Merge, verify_indices, verify_mask
 from pyptoc.dialects.tile_types import (
     BufType,
@@ -97,7 +97,7 @@ class IndexedTransfer(IndexedAccess, Instruction):
             check_extent("the number of indices", wanted, indices.columns)
 
 
-@irdl_op_definition
+@op_definition
 class GatherOp(IndexedTransfer):
     """Loads a box whose place along one axis comes from indices."""
 
@@ -116,7 +116,7 @@ class GatherOp(IndexedTransfer):
         return [self.buffer]
 
 
-@irdl_op_definition
+@op_definition
 class ScatterOp(ScatterAccess, IndexedTransfer):
     """Stores a box whose place along one axis comes from indices, in index order."""
 
@@ -137,7 +137,7 @@ class ScatterOp(ScatterAccess, IndexedTransfer):
         self.verify_scatter()
 
 
-@irdl_op_definition
+@op_definition
 class TopkOp(Merge, Instruction):
     """Merges rows into lists of values and indices, in place; see `selection.py`.
 
@@ -191,7 +191,7 @@ def scratch_columns(k: int, columns: int) -> int:
     return 4 * (-(-k // 32) + -(-columns // 32)) * 32
 
 
-@irdl_op_definition
+@op_definition
 class OneHotOp(Instruction):
     """d[i, j] = whether any of the indices of row i is %first + j.
 

@@ -22,7 +22,6 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
-    irdl_op_definition,
     operand_def,
     opt_operand_def,
     opt_prop_def,
@@ -49,6 +48,7 @@ from pyptoc.dialects.assembly import (
     segments,
     split_mixed,
 )
+from pyptoc.dialects.op_definition import op_definition
 from pyptoc.dialects.tile_types import (
     BufType,
     Instruction,
@@ -224,7 +224,7 @@ def _is_f8(element_type: Attribute) -> bool:
     return isinstance(element_type, Float8E4M3FNType | Float8E5M2Type)
 
 
-@irdl_op_definition
+@op_definition
 class MatmulOp(_MatrixProduct):
     """A plain matrix product.
 
@@ -248,7 +248,7 @@ class MatmulOp(_MatrixProduct):
         return cls._make([lhs, rhs], dest, extents, accumulate, bias)
 
 
-@irdl_op_definition
+@op_definition
 class MatmulMxOp(_MatrixProduct):
     """A matrix product whose operands carry one scale for each 32 elements of k.
 

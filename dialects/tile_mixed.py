@@ -48,7 +48,6 @@ from xdsl.ir import (
 )
 from xdsl.irdl import (
     IRDLOperation,
-    irdl_op_definition,
     operand_def,
     prop_def,
     region_def,
@@ -75,6 +74,7 @@ from pyptoc.dialects.assembly import (
     split_mixed,
 )
 from pyptoc.dialects.npu_attrs import UNITS, Unit, UnitKindAttr
+from pyptoc.dialects.op_definition import op_definition
 from pyptoc.dialects.tile_channel import (
     ChannelOp,
     ChannelType,
@@ -90,7 +90,7 @@ from pyptoc.dialects.tile_types import (
 )
 
 
-@irdl_op_definition
+@op_definition
 class SectionOp(IRDLOperation):
     """What one kind of core does in a mixed kernel.
 
@@ -195,7 +195,7 @@ class _ChannelUse(Instruction):
             )
 
 
-@irdl_op_definition
+@op_definition
 class PushOp(_ChannelUse):
     """Moves the top left corner of a buffer into the next slot, once it is free.
 
@@ -302,7 +302,7 @@ class _Taking(_ChannelUse, ABC):
         print_types(printer, [self.channel])
 
 
-@irdl_op_definition
+@op_definition
 class PopOp(_Taking):
     """The slot that was filled first, once there is one.
 
@@ -330,7 +330,7 @@ class PopOp(_Taking):
             )
 
 
-@irdl_op_definition
+@op_definition
 class FreeOp(_Taking):
     """Gives back the slot that was popped first.
 

@@ -16,7 +16,7 @@ from typing import ClassVar, Self
 
 from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.irdl import irdl_op_definition, opt_prop_def
+from xdsl.irdl import opt_prop_def
 from xdsl.utils.exceptions import VerifyException
 
 from pyptoc.dialects.assembly import (
@@ -24,6 +24,7 @@ from pyptoc.dialects.assembly import (
     Mixed,
 )
 from pyptoc.dialects.npu_attrs import UNITS, Unit
+from pyptoc.dialects.op_definition import op_definition
 from pyptoc.dialects.tile_transfer import TransferOp
 from pyptoc.dialects.tile_types import (
     BufType,
@@ -42,7 +43,7 @@ CROSSINGS = {
 """The ways between a cube core and its vector cores, and the pipes that move."""
 
 
-@irdl_op_definition
+@op_definition
 class MoveOp(TransferOp):
     """Moves a box of a buffer into the top left corner of another one.
 

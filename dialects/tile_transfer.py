@@ -18,7 +18,6 @@ from xdsl.dialects.builtin import StringAttr, UnitAttr, f32
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
-    irdl_op_definition,
     operand_def,
     opt_operand_def,
     opt_prop_def,
@@ -48,6 +47,7 @@ from pyptoc.dialects.assembly import (
     split_mixed,
 )
 from pyptoc.dialects.memory import check_combine, check_gm, memory_type
+from pyptoc.dialects.op_definition import op_definition
 from pyptoc.dialects.tile_types import (
     BufType,
     Instruction,
@@ -218,7 +218,7 @@ class _MemoryTransferOp(TransferOp, ABC):
                 check_extent(f"the end in dimension {dim}", offset + extent, size)
 
 
-@irdl_op_definition
+@op_definition
 class LoadOp(_MemoryTransferOp):
     """Loads a box of memory into the top left corner of a ub or l1 buffer.
 
@@ -267,7 +267,7 @@ class LoadOp(_MemoryTransferOp):
             )
 
 
-@irdl_op_definition
+@op_definition
 class StoreOp(_MemoryTransferOp):
     """Stores the top left corner of a ub or l0c buffer to memory.
 

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
 from typing import Any, ClassVar, Self, TypeAlias, cast
@@ -40,7 +39,6 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
-    irdl_op_definition,
     operand_def,
     opt_prop_def,
     prop_def,
@@ -74,6 +72,8 @@ from pyptoc.dialects.literals import (
     located,
     parse_number,
 )
+from pyptoc.dialects.op_definition import op_definition
+from pyptoc.dialects.record import record
 from pyptoc.dialects.tile_in_place import may_take
 from pyptoc.dialects.tile_types import (
     BufType,
@@ -142,7 +142,7 @@ class Result(Enum):
     ANY = "any"
 
 
-@dataclass(frozen=True)
+@record
 class Family:
     """One row of the table: an instruction `tile.<name>`."""
 
@@ -478,7 +478,7 @@ def _define(family: Family) -> type[VectorOp]:
     }
     for option in family.options:
         namespace[option] = opt_prop_def(_OPTIONS[option])
-    return irdl_op_definition(type(f"{title}Op", (VectorOp,), namespace))
+    return op_definition(type(f"{title}Op", (VectorOp,), namespace))
 
 
 VECTOR_OPS: dict[str, type[VectorOp]] = {

@@ -12,7 +12,7 @@ every run of the compiler comes through here.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, cast
 
 from xdsl.dialects.builtin import ModuleOp
@@ -28,6 +28,7 @@ from pyptoc.dialects.diagnostics import (
     did_you_mean,
 )
 from pyptoc.dialects.parse_errors import limited
+from pyptoc.dialects.record import record
 
 if TYPE_CHECKING:
     from pyptoc.dialects.npu_kernel import LaunchOp
@@ -39,7 +40,7 @@ Snapshot = list[tuple[object, ...]]
 """All that the verification of an isolated operation depends on; see `snapshot_of`."""
 
 
-@dataclass
+@record(frozen=False)
 class Verified:
     """The functions and kernels that were found right, as they were then.
 

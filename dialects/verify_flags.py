@@ -18,7 +18,7 @@ stands for all ids that the range of the expression allows.
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 from xdsl.ir import Block, Operation, Region, SSAValue
@@ -26,6 +26,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from pyptoc.dialects.diagnostics import Diagnostic, Note
 from pyptoc.dialects.expr import Compare, Expr
 from pyptoc.dialects.npu_attrs import ExprAttr
+from pyptoc.dialects.record import record
 from pyptoc.dialects.subscripts import count
 from pyptoc.dialects.tile_flags import FlagOp, SetFlagOp
 from pyptoc.dialects.tile_types import Pipe
@@ -33,7 +34,7 @@ from pyptoc.dialects.tile_types import Pipe
 FLAG_ERROR = "PTO174"
 
 
-@dataclass(frozen=True)
+@record
 class Index:
     """The dynamic part of a flag id: equal expressions are equal."""
 
@@ -95,7 +96,7 @@ def _text(flag: Flag) -> str:
     return f"[{source} -> {target}, {number}]"
 
 
-@dataclass
+@record(frozen=False)
 class Tokens:
     """Of a piece of straight-line code: what it changes, and what it must find."""
 

@@ -16,7 +16,6 @@ the two come first (outermost), those behind them last.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import product
 from typing import cast
 
@@ -26,6 +25,7 @@ from xdsl.parser import AttrParser
 from xdsl.utils.exceptions import VerifyException
 
 from pyptoc.dialects.assembly import int_attr
+from pyptoc.dialects.record import record
 
 ORDERS = ("row", "column", "snake", "blocked")
 ASSIGNMENTS = ("static", "dynamic")
@@ -34,7 +34,7 @@ LAUNCH_KEYS = ("order", "blocks", "axes", "assign")
 """The attributes of a launch that say how its tasks are scheduled."""
 
 
-@dataclass(frozen=True)
+@record
 class Walk:
     """A walk over two axes of a grid."""
 

@@ -15,7 +15,6 @@ is everything that its indices may name.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from xdsl.dialects import scf
 from xdsl.ir import Operation, SSAValue
@@ -24,6 +23,7 @@ from pyptoc.dialects.expr import Expr, minimum, slope_of
 from pyptoc.dialects.expr_core import Call
 from pyptoc.dialects.npu import GatherOp, LoadOp, ScatterOp, StoreOp, TasksOp
 from pyptoc.dialects.npu_attrs import AccessMode
+from pyptoc.dialects.record import record
 from pyptoc.dialects.subscripts import Mixed
 from pyptoc.passes.shapes import Dims, Shapes
 from pyptoc.passes.structured import defined_in
@@ -33,7 +33,7 @@ Range = tuple[Expr, Expr]
 """Start and end (exclusive) along one dimension."""
 
 
-@dataclass(frozen=True)
+@record
 class BoxAccess:
     """What one task does with one box of `buffer`; symbols are SSA values."""
 
@@ -48,7 +48,7 @@ class BoxAccess:
         return self.mode != AccessMode.READ
 
 
-@dataclass(frozen=True)
+@record
 class Box:
     """What one operation of a body touches, still in terms of the loops around it."""
 

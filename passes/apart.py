@@ -25,7 +25,7 @@ Loops that `decompose` made are right by construction.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import product
 from typing import cast
 
@@ -36,6 +36,7 @@ from pyptoc.dialects.diagnostics import Note, error
 from pyptoc.dialects.expr import ONE, Expr
 from pyptoc.dialects.pypto.claims import ClaimOp, ClaimsOp
 from pyptoc.dialects.pypto.shape import AssembleOp
+from pyptoc.dialects.record import record
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.obligation import sizes_of
 from pyptoc.passes.ranges import Ranges
@@ -47,7 +48,7 @@ from pyptoc.passes.typed import as_expr
 CODE = "PTO406"
 
 
-@dataclass(frozen=True)
+@record
 class Stored:
     """A box that an iteration stores, over roots, and what is known there."""
 
@@ -57,7 +58,7 @@ class Stored:
     ranges: Ranges
 
 
-@dataclass
+@record(frozen=False)
 class Apart:
     """Collects the stores of parallel loops, then decides loop by loop."""
 
@@ -121,7 +122,7 @@ def destinations_of(op: AssembleOp) -> Iterator[BlockArgument]:
                 return
 
 
-@dataclass(frozen=True)
+@record
 class Iteration:
     """One loop whose iterations must keep apart."""
 

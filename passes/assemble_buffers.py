@@ -46,6 +46,7 @@ from pyptoc.dialects.npu import (
 )
 from pyptoc.dialects.pypto import debug, scalars
 from pyptoc.dialects.pypto import shape as tensor
+from pyptoc.dialects.record import record
 from pyptoc.passes.base import PyptocPass
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.cleanup import erase_dead
@@ -99,7 +100,7 @@ def memory_type(type_: Attribute) -> Attribute:
     return type_ if found is None else gm_memref(found.element_type, found.get_shape())
 
 
-@dataclass
+@record(frozen=False)
 class MemoryForm:
     """Rewrites one function from tensor values to memrefs."""
 

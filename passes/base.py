@@ -1,8 +1,8 @@
 """
 What every pass has in common.
 
-A pass is a frozen dataclass (its fields are its options), changes only what its name
-says, and leaves IR that verifies and computes the same result.
+A pass changes only what its name says, and leaves IR that verifies and computes the
+same result. Options are fields, which make it a frozen dataclass, as xDSL wants it.
 """
 
 from __future__ import annotations

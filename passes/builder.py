@@ -13,7 +13,7 @@ were emitted once are used again where they are visible.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import cast
 
 from xdsl.dialects.arith import ConstantOp
@@ -26,13 +26,14 @@ from pyptoc.dialects.expr import Compare, Expr
 from pyptoc.dialects.pypto.brackets import shape_of
 from pyptoc.dialects.pypto.scalars import AssertOp, DimOp, IndexOp
 from pyptoc.dialects.pypto.shape import ViewOp
+from pyptoc.dialects.record import record
 from pyptoc.passes.shapes import DimKey
 
 INDEX = IndexType()
 """The one `index` type: shared, because building an attribute costs microseconds."""
 
 
-@dataclass
+@record(frozen=False)
 class Builder:
     """An insertion point that stamps what is emitted there."""
 

@@ -15,10 +15,10 @@ Element types are written as in MLIR: `f32`, `i8`, `f8E4M3FN`.
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
 from enum import Enum, auto
 from itertools import pairwise
 
+from pyptoc.dialects.record import record
 from pyptoc.runtime.machine import Machine
 
 INTEGER_RANGES = {
@@ -51,7 +51,7 @@ class Fix(Enum):
     """Drop bits that f32 cannot hold, but leave a trace of them for the rounding."""
 
 
-@dataclass(frozen=True)
+@record
 class Route:
     """The steps of a chain: element types to cast to, and fixes between them."""
 

@@ -37,7 +37,6 @@ the op that needs it and is a fence: no pass moves a view over it.
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
@@ -49,6 +48,7 @@ from pyptoc.dialects.diagnostics import error
 from pyptoc.dialects.expr import Compare, Expr, minimum
 from pyptoc.dialects.pypto.scalars import AssertOp, DimOp
 from pyptoc.dialects.pypto.shape import AssembleOp, ViewOp
+from pyptoc.dialects.record import record
 from pyptoc.dialects.subscripts import ints
 from pyptoc.passes.apart import Apart
 from pyptoc.passes.base import PyptocPass
@@ -58,7 +58,6 @@ from pyptoc.passes.ranges import Ranges
 from pyptoc.passes.shapes import DimKey, Shapes
 
 
-@dataclass(frozen=True)
 class CheckBoundsPass(PyptocPass):
     """Prove that boxes fit and iterations keep apart, or check it in the program."""
 
@@ -72,7 +71,7 @@ class CheckBoundsPass(PyptocPass):
                 _check_block(function.body.block, scope)
 
 
-@dataclass
+@record(frozen=False)
 class _Scope:
     """What is known at one point: facts, and values that hold sizes."""
 

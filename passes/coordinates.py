@@ -14,7 +14,6 @@ Memory that starts at a byte of an arena, or of other sizes, is one group.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
 
@@ -22,10 +21,11 @@ from pyptoc.dialects.expr import ONE, ZERO, Expr, Facts, prove_eq
 from pyptoc.dialects.memory import memory_type
 from pyptoc.dialects.npu import PlaceOp, ReinterpretOp, ReshapeOp
 from pyptoc.dialects.npu_place import stored_bytes
+from pyptoc.dialects.record import record
 from pyptoc.passes.shapes import Dims, Shapes
 
 
-@dataclass(frozen=True)
+@record
 class Place:
     """Where a memref lies: behind a byte of a memref that is no view of another."""
 
@@ -33,7 +33,7 @@ class Place:
     offset: Expr
 
 
-@dataclass(frozen=True)
+@record
 class Region:
     """A box in common coordinates; the innermost dimension counts bytes."""
 

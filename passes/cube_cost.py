@@ -45,12 +45,13 @@ kernels in `test/passes/test_tile_search.py`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from xdsl.dialects.builtin import f32
 from xdsl.ir import Attribute
 
+from pyptoc.dialects.record import record
 from pyptoc.dialects.tile_types import element_bits
 from pyptoc.dialects.walk import Walk
 from pyptoc.passes.cube_tiles import MX_BLOCK, Contraction, CubeTile, bytes_by_space
@@ -69,7 +70,7 @@ if TYPE_CHECKING:
     """
 
 
-@dataclass(frozen=True)
+@record
 class CubeWork:
     """A matmul as its cost depends on it; dynamic sizes have a value that stands in."""
 
@@ -87,7 +88,7 @@ class CubeWork:
     """Whether the vector tasks that read the result add the parts as they load them."""
 
 
-@dataclass(frozen=True)
+@record
 class Tiles:
     """Candidates: arrays that broadcast together, named as in `CubeTile`."""
 
@@ -157,7 +158,7 @@ def walk_blocks(walk: Walk) -> tuple[int, int, int]:
     return (0, 1, 0) if walk.order == "column" else (1, 0, int(walk.order == "snake"))
 
 
-@dataclass(frozen=True)
+@record
 class Costs:
     """Arrays as those of `Tiles`; cycles are of one core for the whole launch."""
 
@@ -187,7 +188,7 @@ class Costs:
         return self.mte2 + self.mte1 + self.m + self.fix
 
 
-@dataclass(frozen=True)
+@record
 class _Grid:
     """The tasks of each candidate and what one of them goes through."""
 

@@ -9,7 +9,7 @@ placed there. Which tile is good is asked of `cube_cost`, and found by `tile_sea
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from xdsl.dialects.builtin import IntegerType, f32, i32
@@ -17,6 +17,7 @@ from xdsl.ir import Attribute, Operation
 
 from pyptoc.dialects.diagnostics import error
 from pyptoc.dialects.pypto.attrs import CubeTileAttr
+from pyptoc.dialects.record import record
 from pyptoc.dialects.tile_types import box_bytes, element_bits, round_up
 from pyptoc.dialects.walk import Walk
 from pyptoc.runtime.machine import Machine
@@ -25,7 +26,7 @@ MX_BLOCK = 64
 """Elements of K that share one pair of scales."""
 
 
-@dataclass(frozen=True)
+@record
 class Contraction:
     """What a tile must know of a matmul; a size is None where it is dynamic."""
 
@@ -64,7 +65,7 @@ class Contraction:
         return max(16, 256 // element_bits(self.rhs))
 
 
-@dataclass(frozen=True)
+@record
 class CubeTile:
     """L0 and L1 tile sizes in elements, the split factor of K, and the schedule."""
 
@@ -125,7 +126,7 @@ class CubeTile:
         return replace(self, m0=m0, m1=m1, n0=n0, n1=n1, k0=k0, ka1=ka1, kb1=kb1)
 
 
-@dataclass(frozen=True)
+@record
 class Need:
     """What one memory space must hold for a tile."""
 

@@ -12,14 +12,14 @@ then made by a group of their own.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import Operation, OpResult, SSAValue
 
 from pyptoc.dialects.context import PyptocContext
 from pyptoc.dialects.pypto.shape import AssembleOp
-from pyptoc.passes.cut_rows import Cut, backward, copy_behind
+from pyptoc.dialects.record import record
+from pyptoc.passes.cut_rows import Cut, backward, copy_of
 from pyptoc.passes.fusion_cost import FusionCosts, bits_of
 from pyptoc.passes.groups import CUT, Domain, Group, domain_of
 from pyptoc.passes.shapes import Shapes
@@ -33,7 +33,7 @@ MOST_ROWS = 64
 Parts = tuple[Sequence[Operation], Sequence[Operation]]
 
 
-@dataclass
+@record(frozen=False)
 class RowCuts:
     """Decides for one vector group."""
 
@@ -184,7 +184,7 @@ class RowCuts:
         copies: dict[SSAValue, SSAValue] = {}
         made: list[Operation] = []
         for op in [op for op in rows if op in needed]:
-            made.append(copy_behind(op, op, copies))
+            made.append(copy_of(op, copies))
         for op in wide:
             op.operands = [copies.get(value, value) for value in op.operands]
         return rows, [*made, *wide]

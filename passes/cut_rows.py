@@ -22,7 +22,7 @@ memory, in its narrowest form, or is computed again, whichever is cheaper.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from xdsl.dialects.builtin import IntegerAttr, UnitAttr, i64
 from xdsl.ir import Operation, OpResult, SSAValue
@@ -30,6 +30,7 @@ from xdsl.ir import Operation, OpResult, SSAValue
 from pyptoc.dialects.pypto.elementwise import CastOp
 from pyptoc.dialects.pypto.reduce import ReductionOp
 from pyptoc.dialects.pypto.shape import AssembleOp, EmptyOp
+from pyptoc.dialects.record import record
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.fusion_cost import FusionCosts, bits_of
 from pyptoc.passes.groups import CUT, FOLD, NARROW, PARTIAL, folds_columns
@@ -38,7 +39,7 @@ from pyptoc.passes.structured import is_one, is_scan, tensor_operands
 from pyptoc.passes.typed import element_type
 
 
-@dataclass
+@record(frozen=False)
 class Cut:
     """The ops of a group before and behind its first reductions."""
 
@@ -100,10 +101,20 @@ class Cut:
 
     @property
     def crossing(self) -> list[SSAValue]:
-        """What the rest reads of the first ops, folded rows left out."""
+        """What the rest and what lies outside need of the first ops but for folded rows
+        and for wide values that leave the group, which are stored in any case."""
         first = set(self.first) - set(self.folds)
-        read = [value for op in self.rest for value in tensor_operands(op)]
-        return [v for v in dict.fromkeys(read) if v.owner in first]
+        read = {value for op in self.rest for value in tensor_operands(op)}
+        members = set(self.ops)
+        return [
+            op.results[0]
+            for op in self.first
+            if op in first
+            and (
+                op.results[0] in read
+                or (self._leaves(op, members) and not self._is_wide(op))
+            )
+        ]
 
     def kept(
         self, costs: FusionCosts, on_chip: set[SSAValue]
@@ -173,30 +184,26 @@ class Cut:
 
     def apply(self, stored: dict[SSAValue, SSAValue], bound: int) -> None:
         """Cut; the columns of the first group's tiles are at most `bound` (0: any)."""
-        for value in self.crossing:
-            end = stored.get(value)
-            if end is not value:
-                self._repeat(value, end)
+        self._repeat({v for v in self.crossing if stored.get(v) is not v}, stored)
         for op in self.folds:
             self._store_part(op)
         for op in self.first:
             op.attributes[CUT] = IntegerAttr(bound, i64)
 
-    def _repeat(self, value: SSAValue, end: SSAValue | None) -> None:
-        """Compute `value` again for the rest, from `end` or from the inputs."""
-        assert isinstance(value.owner, Operation)
-        members = set(self.first)
-        if isinstance(end, OpResult):
-            members.discard(end.op)
-        ops = set(backward([value.owner], members))
+    def _repeat(self, values: set[SSAValue], stored: dict[SSAValue, SSAValue]) -> None:
+        """Compute `values` again for the rest, from what is stored and the inputs."""
+        ends = {value.owner for value in stored.values()}
+        members = {op for op in self.first if op not in ends}
+        owners = [v.owner for v in values if isinstance(v.owner, Operation)]
+        again = set(backward(owners, members))
+        first = set(self.first)
         copies: dict[SSAValue, SSAValue] = {}
-        at = value.owner
-        for op in [op for op in self.first if op in ops]:
-            at = copy_behind(op, at, copies)
-            self.rest.append(at)
-        for use in list(value.uses):
-            if use.operation in self.rest and use.operation not in copies:
-                use.operation.operands[use.index] = copies[value]
+        repeated = [copy_of(op, copies) for op in self.first if op in again]
+        for value in values:
+            for use in list(value.uses):
+                if use.operation not in first and use.operation not in repeated:
+                    use.operation.operands[use.index] = copies[value]
+        self.rest += repeated
 
     def _store_part(self, op: Operation) -> None:
         """Store the reduction as a part of the row's; the rest folds the parts."""
@@ -219,15 +226,13 @@ class Cut:
         self.rest.append(fold)
 
 
-def copy_behind(
-    op: Operation, at: Operation, copies: dict[SSAValue, SSAValue]
-) -> Operation:
-    """A copy of `op` behind `at`, on `copies` of its operands; they get its results."""
+def copy_of(op: Operation, copies: dict[SSAValue, SSAValue]) -> Operation:
+    """A copy of `op` behind it, on `copies` of its operands; they get its results."""
     copy = op.clone(value_mapper=copies)
     copy.location = op.location
-    block = at.parent
+    block = op.parent
     assert block is not None
-    block.insert_op_after(copy, at)
+    block.insert_op_after(copy, op)
     copies.update(zip(op.results, copy.results, strict=True))
     return copy
 

@@ -26,7 +26,6 @@ the last axis, which a reduction keeps with size 1. Other axes are moved last by
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
@@ -139,7 +138,6 @@ DECOMPOSITIONS: dict[type[Operation], Replace] = {
 """Op class to the function that replaces such an op by base ops."""
 
 
-@dataclass(frozen=True)
 class DecomposePass(PyptocPass):
     """Composites to base ops, in the steps of their definition."""
 

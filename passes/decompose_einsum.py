@@ -20,7 +20,6 @@ Of a plain matmul, one output scale for all columns is repeated for each of them
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from math import prod
 
 from xdsl.ir import SSAValue
@@ -29,6 +28,7 @@ from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.pypto.infer_einsum import Equation
 from pyptoc.dialects.pypto.matmul import EinsumOp, MatmulOp
 from pyptoc.dialects.pypto.shape import ExpandOp
+from pyptoc.dialects.record import record
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.obligation import Obligation, pair, sizes_of
 from pyptoc.passes.shapes import Shapes
@@ -69,7 +69,7 @@ def _same_letters(op: EinsumOp, equation: Equation) -> Iterator[Obligation]:
             yield pair((op.lhs, i), (op.rhs, j), (sizes[0][i], sizes[1][j]))
 
 
-@dataclass(frozen=True)
+@record
 class _Side:
     """One operand and the letters of its dimensions."""
 

@@ -28,14 +28,13 @@ any case, so the assert stands after the loop.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.ir import Operation, SSAValue
 
 from pyptoc.dialects.expr import Compare, Expr
 from pyptoc.dialects.pypto.matmul import GroupedMatmulOp, MatmulOp, ScaledMmOp
 from pyptoc.dialects.pypto.scalars import ReadOp
 from pyptoc.dialects.pypto.shape import AssembleOp, EmptyOp, ViewOp
+from pyptoc.dialects.record import record
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.obligations import value_name
 from pyptoc.passes.shapes import Shapes
@@ -80,7 +79,7 @@ def grouped_matmul(op: GroupedMatmulOp, shapes: Shapes) -> None:
     step.finish([loop.results[1]])
 
 
-@dataclass(frozen=True)
+@record
 class _Group:
     """The rows of one expert, as values of the loop's body."""
 

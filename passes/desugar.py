@@ -31,7 +31,6 @@ Integer arithmetic of `arith` on indices becomes `pypto.index` (`arith_to_index.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 from xdsl.dialects import scf
@@ -44,6 +43,7 @@ from pyptoc.dialects.diagnostics import error
 from pyptoc.dialects.expr import Expr, minimum
 from pyptoc.dialects.pypto.control import ForallOp, ForOp, LoopOp, YieldOp
 from pyptoc.dialects.pypto.shape import AssembleOp, FullOp, StoreOp
+from pyptoc.dialects.record import record
 from pyptoc.passes import arith_to_index
 from pyptoc.passes.base import PyptocPass
 from pyptoc.passes.builder import Builder
@@ -55,7 +55,6 @@ Carried = dict[SSAValue, SSAValue]
 """A forall's destination (its block argument) to the value that holds it now."""
 
 
-@dataclass(frozen=True)
 class DesugarPass(PyptocPass):
     """Loops to `scf.for`, stores to assembles, `arith` on indices to `pypto.index`."""
 
@@ -94,7 +93,7 @@ def _destinations_stored_in(
     return found
 
 
-@dataclass
+@record(frozen=False)
 class _Desugarer:
     """Rewrites blocks in order, threading the destinations through."""
 

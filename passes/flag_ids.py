@@ -10,8 +10,8 @@ for each slot are consecutive.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
+from pyptoc.dialects.record import record
 from pyptoc.passes.clocks import UNKNOWN, after, before
 from pyptoc.passes.flag_limits import Order, Shortage
 from pyptoc.passes.flags import BlockPlan, Flag
@@ -19,7 +19,7 @@ from pyptoc.passes.hazards import BlockNode
 from pyptoc.passes.needs import Pair
 
 
-@dataclass(eq=False)
+@record(frozen=False, eq=False)
 class _Unit:
     """Flags of a pair that need ids at the same time."""
 

@@ -10,9 +10,10 @@ planned anew, so that what an order or a barrier makes redundant is gone.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import IntEnum
 
+from pyptoc.dialects.record import record
 from pyptoc.passes.needs import Pair
 
 
@@ -29,7 +30,7 @@ class Level(IntEnum):
     """No flags; barriers instead."""
 
 
-@dataclass(frozen=True)
+@record
 class Order:
     """In the kernel's own block: `pair[1]` waits before one item until `pair[0]` has
     gone past another."""
@@ -39,7 +40,7 @@ class Order:
     before_item: int
 
 
-@dataclass(eq=False)
+@record(frozen=False, eq=False)
 class Shortage:
     """Where ids ran out."""
 
@@ -54,7 +55,7 @@ class Shortage:
         return bool(self.pairs or self.orders or self.barriers)
 
 
-@dataclass(eq=False)
+@record(frozen=False, eq=False)
 class Limits:
     """What running out of ids has taught so far."""
 

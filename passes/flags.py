@@ -27,8 +27,9 @@ A pair of pipes that ran out of flag ids is planned with fewer (`flag_limits`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from pyptoc.dialects.record import record
 from pyptoc.passes.clocks import TRIP, Clocks, after, before, shift
 from pyptoc.passes.flag_limits import Level, Limits
 from pyptoc.passes.hazards import (
@@ -52,7 +53,7 @@ from pyptoc.passes.needs import (
 )
 
 
-@dataclass(eq=False)
+@record(frozen=False, eq=False)
 class Flag:
     """A set_flag and a wait_flag (or one for each slot) for a pair of pipes."""
 
@@ -74,7 +75,7 @@ class Flag:
         return 1 if self.slot is None else self.slot.slots
 
 
-@dataclass(eq=False)
+@record(frozen=False, eq=False)
 class BlockPlan:
     """The flags and barriers of one block, and what its pipes know in one trip."""
 

@@ -18,13 +18,13 @@ cores can do.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Block, Operation, SSAValue
 
 from pyptoc.dialects.npu import KernelOp
 from pyptoc.dialects.npu_attrs import Unit
+from pyptoc.dialects.record import record
 from pyptoc.dialects.tile import (
     AllocOp,
     BarrierOp,
@@ -65,7 +65,7 @@ def crosses(op: Operation) -> bool:
     return isinstance(op, MoveOp) and op.crosses
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Crossing:
     """A move from the cube core to the vector cores, or back."""
 
@@ -143,7 +143,7 @@ def _in_block(op: Operation, block: Block) -> Operation | None:
 # Why not ------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@record
 class Obstacle:
     """What keeps a flat kernel from being split."""
 

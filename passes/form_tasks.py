@@ -19,7 +19,6 @@ where a size of the group depends on the index in a way that has no static bound
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.dialects import arith, func, scf
@@ -44,7 +43,6 @@ MOVABLE = (arith.ConstantOp, IndexOp, DimOp, ViewOp, TransposeOp, *LEAVES)
 """Ops that a body may hold besides its group: tasks compute or look through them."""
 
 
-@dataclass(frozen=True)
 class FormTasksPass(PyptocPass):
     """Mark the loops whose indices become grid axes."""
 

@@ -10,7 +10,7 @@ loop (`sink_rows.py`); at last, products join the vector ops that read them
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
 
 from xdsl.dialects import func
@@ -19,6 +19,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from pyptoc.dialects.context import PyptocContext
 from pyptoc.dialects.pypto.shape import AssembleOp
+from pyptoc.dialects.record import record
 from pyptoc.passes.cleanup import erase_dead
 from pyptoc.passes.cut_choice import RowCuts, row_count
 from pyptoc.passes.cut_rows import Cut
@@ -64,7 +65,7 @@ class Grouping(Protocol):
         ...
 
 
-@dataclass
+@record(frozen=False)
 class Fusion:
     """Decides for one function what is rewritten, and what is fused."""
 

@@ -18,12 +18,12 @@ so.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from xdsl.dialects.builtin import (
     BoolAttr,
     ModuleOp,
+    TensorType,
     UnitAttr,
     bf16,
     f16,
@@ -58,7 +58,6 @@ Change = dict[str, Any]
 """Fields of a product, by name."""
 
 
-@dataclass(frozen=True)
 class FuseEpiloguePass(PyptocPass):
     """Let products do what stands behind them: bias, relu, a cast."""
 
@@ -159,6 +158,8 @@ def with_bias(product: Product, add: AddOp, shapes: Shapes) -> Change | str:
     if len(others) != 1:
         return "it adds no tensor"
     (bias,) = others
+    if not isinstance(bias.type, TensorType):
+        return "it adds no tensor"
     *outer, columns = shapes.dims(bias)
     size = shapes.dims(product.result)[-1]
     one = Expr.const(1)

@@ -14,7 +14,6 @@ live, and the modelled time is shorter than with a launch each.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 
@@ -25,6 +24,7 @@ from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.pypto.attrs import SPLIT_CHOSEN, CubeTileAttr
 from pyptoc.dialects.pypto.matmul import MatmulOp
 from pyptoc.dialects.pypto.shape import AssembleOp
+from pyptoc.dialects.record import record
 from pyptoc.dialects.tile_channel import HALVES
 from pyptoc.passes import cube_tiles
 from pyptoc.passes.cube_tiles import CubeTile
@@ -51,7 +51,7 @@ from pyptoc.passes.windows import readers, window_of
 from pyptoc.runtime.machine import Machine
 
 
-@dataclass(frozen=True)
+@record
 class Fusing:
     """Whether products can join the vector ops that read them."""
 
@@ -144,7 +144,7 @@ class Fusing:
             if self.shapes.dims(read.values[0]) != space:
                 return "a part of it is repeated along rows or columns"
             if list(read.window.dims) != sorted(read.window.dims):
-                return "it is read transposed"
+                return "its dimensions are read in another order than its tiles have"
         for one, other in combinations(reads, 2):
             if one.window.base is other.window.base and not apart(one, other, space):
                 return "two of the parts that are read overlap"

@@ -10,13 +10,13 @@ hide behind.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from math import ceil
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, SSAValue
 
 from pyptoc.dialects.expr import Expr
+from pyptoc.dialects.record import record
 from pyptoc.dialects.tile_types import element_bits
 from pyptoc.passes.cube_tiles import Contraction, CubeTile
 from pyptoc.passes.structured import costed_as
@@ -37,7 +37,7 @@ def bits_of(values: Iterable[SSAValue]) -> int:
     return sum(element_bits(element_type(value)) for value in values)
 
 
-@dataclass(frozen=True)
+@record
 class FusionCosts:
     """What ways of grouping ops cost on a machine, in cycles."""
 

@@ -22,7 +22,7 @@ Marks on ops say what else was decided:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from xdsl.dialects import func
 from xdsl.dialects.builtin import IntegerAttr, StringAttr, i64
@@ -30,6 +30,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.pypto.shape import AssembleOp
+from pyptoc.dialects.record import record
 from pyptoc.passes.shapes import Dims, Shapes
 from pyptoc.passes.structured import is_one, is_reduction, is_scan, iteration_dims
 
@@ -43,7 +44,7 @@ MARKS = (GROUP, UNIT, CUT, FOLD, NARROW)
 """What says nothing any more once an op is in a task."""
 
 
-@dataclass
+@record(frozen=False)
 class Group:
     """Ops of one block, in block order, that share a task on one unit."""
 
@@ -117,7 +118,7 @@ def groups_in(block: Block) -> list[Group]:
     return list(found.values())
 
 
-@dataclass(frozen=True)
+@record
 class Domain:
     """The space that a vector group's tasks divide; rank 1 has no rows."""
 

@@ -13,7 +13,6 @@ their whole size apart.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import MemRefType
@@ -21,6 +20,7 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from pyptoc.dialects.expr import Expr, prove_multiple
 from pyptoc.dialects.npu import KernelOp
+from pyptoc.dialects.record import record
 from pyptoc.dialects.tile import (
     GatherOp,
     Instruction,
@@ -62,7 +62,7 @@ def met_in_memory(
     }
 
 
-@dataclass(frozen=True)
+@record
 class _Place:
     """Along which dimension of a memory the cores share a box, and where it starts."""
 

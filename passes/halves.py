@@ -13,12 +13,12 @@ does all the work on them, and the second only keeps the messages in step.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from xdsl.ir import Operation
 
 from pyptoc.dialects.npu import KernelOp
 from pyptoc.dialects.npu_attrs import Unit
+from pyptoc.dialects.record import record
 from pyptoc.dialects.tile import (
     Instruction,
     ScatterOp,
@@ -76,7 +76,7 @@ def share_tiles(
     return decision
 
 
-@dataclass
+@record(frozen=False)
 class _Group:
     """Buffers that instructions use together, and these instructions."""
 

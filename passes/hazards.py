@@ -37,6 +37,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from pyptoc.dialects.diagnostics import error
 from pyptoc.dialects.npu import KernelOp
+from pyptoc.dialects.record import record
 from pyptoc.dialects.tile import (
     AllocOp,
     BarrierOp,
@@ -65,7 +66,7 @@ STRIDE = 4
 """Distance of two instructions' positions; flags lie between them."""
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class SlotKey:
     """A slot index that may differ from trip to trip."""
 
@@ -99,7 +100,7 @@ class Access:
     """Pipes (bits) that know of each by such a flag once the outermost loop is over."""
 
 
-@dataclass(eq=False)
+@record(frozen=False, eq=False)
 class Item:
     """An instruction, or an operation with blocks that hold instructions."""
 
@@ -120,7 +121,7 @@ class Item:
         return not self.nodes
 
 
-@dataclass(eq=False)
+@record(frozen=False, eq=False)
 class BlockNode:
     """A block and its items."""
 
@@ -139,7 +140,7 @@ class BlockNode:
         yield self
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Hazards:
     """The tree of a kernel, and which resources share bytes."""
 

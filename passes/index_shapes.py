@@ -13,7 +13,6 @@ Sizes of what the indexing ops make, and how their dimensions belong together.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from xdsl.ir import Operation, SSAValue
@@ -35,6 +34,7 @@ from pyptoc.dialects.pypto.indexing import (
     TopkOp,
 )
 from pyptoc.dialects.pypto.structure import WHOLE
+from pyptoc.dialects.record import record
 from pyptoc.passes.typed import tensor_rank
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ Scatter = IndexAddOp | IndexPutOp | ScatterOp | ScatterRowsOp
 Selection = TopkOp | ArgsortOp
 
 
-@dataclass(frozen=True)
+@record
 class Indexed:
     """A gather or scatter: a memory, and a box of which each dimension is .."""
 

@@ -20,7 +20,7 @@ UB, the tile pass visits them in phases of `columns`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 from typing import ClassVar, NoReturn
 
@@ -35,6 +35,7 @@ from pyptoc.dialects.pypto.attrs import CubeTileAttr, TilesAttr, VecTileAttr
 from pyptoc.dialects.pypto.matmul import MatmulOp, ScaledMmOp
 from pyptoc.dialects.pypto.shape import ViewOp
 from pyptoc.dialects.pypto.tiles import check_cube_tile
+from pyptoc.dialects.record import record
 from pyptoc.dialects.walk import ROW
 from pyptoc.passes import cube_tiles, index_tiles, tile_candidates
 from pyptoc.passes.base import PyptocPass
@@ -62,7 +63,6 @@ from pyptoc.passes.vector_tiles import VectorChooser, VectorTile
 from pyptoc.runtime.machine import Machine
 
 
-@dataclass(frozen=True)
 class InferTilesPass(PyptocPass):
     """Check the given tiles, choose the others."""
 
@@ -108,7 +108,7 @@ class Searches:
         return self.known[key]
 
 
-@dataclass(frozen=True)
+@record
 class TileInference:
     """Decides the tile of one group."""
 

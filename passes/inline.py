@@ -26,8 +26,6 @@ another. Recursion and calls of what has no body are errors.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.ir import SSAValue
@@ -39,7 +37,6 @@ from pyptoc.passes.base import PyptocPass
 TILES = "pypto.tiles"
 
 
-@dataclass(frozen=True)
 class InlinePass(PyptocPass):
     """Inline private functions and remove them."""
 

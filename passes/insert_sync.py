@@ -36,7 +36,6 @@ between cores there are channels, and no flags.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.dialects.builtin import ModuleOp
@@ -62,7 +61,6 @@ from pyptoc.passes.mixed import Core, cores_of
 Plans = dict[BlockNode, BlockPlan]
 
 
-@dataclass(frozen=True)
 class InsertSyncPass(PyptocPass):
     """Order the pipes of each core with flags."""
 

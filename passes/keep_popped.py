@@ -13,12 +13,12 @@ takes from a copy:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 
 from xdsl.dialects import scf
 from xdsl.ir import Operation
 
+from pyptoc.dialects.record import record
 from pyptoc.dialects.subscripts import Mixed
 from pyptoc.dialects.tile import AllocOp, Space, StoreOp, VectorOp, buffer_type
 from pyptoc.dialects.tile_mixed import FreeOp, PopOp
@@ -27,7 +27,7 @@ from pyptoc.passes.builder import Builder
 from pyptoc.passes.structured import defined_before
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Kept:
     """A copy, and what it takes to do without it."""
 

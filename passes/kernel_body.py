@@ -10,7 +10,7 @@ one iteration.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from xdsl.dialects import scf
 from xdsl.ir import Attribute, Block, Operation, SSAValue
@@ -22,6 +22,7 @@ from pyptoc.dialects.npu import KernelOp, LoadOp, StoreOp
 from pyptoc.dialects.npu_attrs import MaxAttr
 from pyptoc.dialects.pypto.scalars import DimOp
 from pyptoc.dialects.pypto.shape import TransposeOp
+from pyptoc.dialects.record import record
 from pyptoc.dialects.subscripts import Mixed
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.shapes import Shapes
@@ -31,7 +32,7 @@ SLOTS = 2
 """Slots of a buffer that a loop fills or drains."""
 
 
-@dataclass(frozen=True)
+@record
 class Drain:
     """What the store of an accumulator does to it: scales by column, then relu."""
 
@@ -39,7 +40,7 @@ class Drain:
     relu: bool = False
 
 
-@dataclass(frozen=True)
+@record
 class Tile:
     """A buffer and how much of it is valid."""
 
@@ -73,7 +74,7 @@ def buffer_type_of(type_: Attribute, space: str) -> tile.BufType:
     return tile.BufType(bounds_of(type_), tensor(type_).element_type, space)
 
 
-@dataclass
+@record(frozen=False)
 class KernelBody:
     """Rewrites the ops of one kernel, block by block."""
 

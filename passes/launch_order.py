@@ -12,7 +12,7 @@ Sets of launches are bits of an int.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from xdsl.dialects import func
 from xdsl.ir import Block, Operation, SSAValue
@@ -26,10 +26,11 @@ from pyptoc.dialects.npu import (
     StoreOp,
     TasksOp,
 )
+from pyptoc.dialects.record import record
 from pyptoc.passes.buffer_roots import BufferRoots
 
 
-@dataclass
+@record(frozen=False)
 class LaunchOrder:
     """The launches and reads of a function in program order, numbered."""
 

@@ -20,7 +20,6 @@ a chain keep the location, tag and tile of the cast.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from typing import NoReturn
 
@@ -56,7 +55,6 @@ ELEMENTS = {str(element): element for element in ELEMENT_TYPES}
 """Element types by their names in routes."""
 
 
-@dataclass(frozen=True)
 class LegalizeCastsPass(PyptocPass):
     """Casts in the steps that the machine has; what it lacks is an error."""
 

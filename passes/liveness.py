@@ -26,18 +26,19 @@ counts as a use, whatever the operation says it reads and writes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NoReturn
 
 from xdsl.dialects.scf import ForOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from pyptoc.dialects.diagnostics import error
+from pyptoc.dialects.record import record
 from pyptoc.dialects.tile import AllocOp, Instruction, Pipe, PopOp, SlotOp
 from pyptoc.dialects.tile_alloc import Allocation
 
 
-@dataclass(eq=False)
+@record(frozen=False, eq=False)
 class Lifetime:
     """The positions of the first and the last use of an allocation."""
 
@@ -58,7 +59,7 @@ class Lifetime:
         return self.start <= other.end and other.start <= self.end
 
 
-@dataclass(eq=False)
+@record(frozen=False, eq=False)
 class _Loop:
     start: int
     inside: set[Lifetime] = field(default_factory=set[Lifetime])

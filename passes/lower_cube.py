@@ -20,7 +20,7 @@ of the accumulator is the store's, and so is an epilogue: scales by column, relu
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, Region, SSAValue
@@ -32,6 +32,7 @@ from pyptoc.dialects.pypto.attrs import CubeTileAttr
 from pyptoc.dialects.pypto.elementwise import CastOp
 from pyptoc.dialects.pypto.matmul import EpilogueOp, MmaOp
 from pyptoc.dialects.pypto.shape import ExpandOp, FullOp, TransposeOp, ViewOp
+from pyptoc.dialects.record import record
 from pyptoc.dialects.subscripts import Mixed
 from pyptoc.dialects.tile_types import round_up
 from pyptoc.passes.builder import Builder
@@ -41,7 +42,7 @@ from pyptoc.passes.tile_settings import TILE
 from pyptoc.passes.typed import as_expr, element_type
 
 
-@dataclass
+@record(frozen=False)
 class CubeBody(KernelBody):
     """Lowers the body of a cube kernel."""
 
@@ -189,7 +190,7 @@ class CubeBody(KernelBody):
         return CubeTile.of(attribute)
 
 
-@dataclass
+@record(frozen=False)
 class Piece:
     """One kL0-deep product of an L1 step."""
 

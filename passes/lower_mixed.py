@@ -19,7 +19,7 @@ of such a body are as large as memory allows.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 
 from xdsl.dialects import scf
@@ -35,6 +35,7 @@ from pyptoc.dialects.pypto.composite import MaskCausalOp
 from pyptoc.dialects.pypto.elementwise import CastOp
 from pyptoc.dialects.pypto.matmul import EpilogueOp, MmaOp
 from pyptoc.dialects.pypto.shape import CloneOp, ExpandOp, FullOp, TransposeOp, ViewOp
+from pyptoc.dialects.record import record
 from pyptoc.dialects.subscripts import Mixed
 from pyptoc.dialects.tile_in_place import IN_PLACE, InPlace
 from pyptoc.dialects.tile_types import Space
@@ -53,7 +54,7 @@ def works_in_place(op: Operation) -> bool:
     return isinstance(op, CastOp | MaskCausalOp)
 
 
-@dataclass
+@record(frozen=False)
 class MixedBody(VectorBody):
     """Lowers a body that cube and vector cores share; `tiles` are those in UB."""
 
@@ -290,7 +291,7 @@ class MixedBody(VectorBody):
             self._to_cube(result, Builder.after(op))
 
 
-@dataclass
+@record(frozen=False)
 class CubePart(CubeBody):
     """The cube's side of a mixed body; `tiles` are those in L1 and L0C."""
 

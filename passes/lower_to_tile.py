@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar, NoReturn
 
 from xdsl.dialects import func
@@ -49,7 +48,6 @@ BODIES: dict[Unit, type[KernelBody]] = {
 """What lowers the body of a task on a unit."""
 
 
-@dataclass(frozen=True)
 class LowerToTilePass(PyptocPass):
     """Outline each task body as a kernel and lower it to tile instructions."""
 

@@ -17,7 +17,6 @@ yielded value; where that op cannot write there, a copy at the end of the trip d
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import cast
 
 from xdsl.dialects import scf
@@ -51,6 +50,7 @@ from pyptoc.dialects.pypto.shape import (
     FullOp,
     TransposeOp,
 )
+from pyptoc.dialects.record import record
 from pyptoc.dialects.subscripts import Mixed
 from pyptoc.dialects.tile_types import buffer_type
 from pyptoc.dialects.tile_vector import VECTOR_FAMILIES, Form, vector_op
@@ -74,7 +74,7 @@ ROW_NAMES: dict[type[Operation], str] = {
 """The instruction of each row reduction and scan."""
 
 
-@dataclass
+@record(frozen=False)
 class VectorBody(KernelBody):
     """Lowers the body of a vector kernel."""
 

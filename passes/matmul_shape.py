@@ -7,20 +7,19 @@ The sizes of a matmul and where its operands lie, transposes resolved.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.ir import Operation
 
 from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.pypto.attrs import CubeTileAttr
 from pyptoc.dialects.pypto.matmul import MatmulOp, ScaledMmOp
+from pyptoc.dialects.record import record
 from pyptoc.passes.cube_tiles import Contraction
 from pyptoc.passes.shapes import Dims, Shapes
 from pyptoc.passes.tile_settings import nearest_tile
 from pyptoc.passes.typed import element_type
 
 
-@dataclass(frozen=True)
+@record
 class MatmulShape:
     """Sizes of `batch x [m, k] @ [k, n]`."""
 

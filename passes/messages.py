@@ -10,13 +10,13 @@ Values are compared by what computes them, since each section has its own copy.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass
 
 from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue
 
 from pyptoc.dialects.npu import KernelOp
 from pyptoc.dialects.npu_attrs import Unit
+from pyptoc.dialects.record import record
 from pyptoc.dialects.tile_mixed import FreeOp, PopOp, PushOp, SectionOp
 from pyptoc.passes.slots import constant_of
 
@@ -25,7 +25,7 @@ Path = tuple[Hashable, ...]
 """The loops and branches around a message, from the outside in."""
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class LoopPair:
     """A loop of each section."""
 

@@ -7,17 +7,18 @@ all cores compute.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from xdsl.ir import Block, SSAValue
 
 from pyptoc.dialects.diagnostics import error
 from pyptoc.dialects.npu import KernelOp, Unit
+from pyptoc.dialects.record import record
 from pyptoc.dialects.tile_mixed import FreeOp, PopOp, SectionOp
 from pyptoc.dialects.tile_types import Instruction
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Core:
     """What one core of a kernel runs."""
 
@@ -72,7 +73,7 @@ def freed_by(core: Core) -> dict[FreeOp, list[PopOp]]:
     return found
 
 
-@dataclass(eq=False)
+@record(frozen=False, eq=False)
 class _Takes:
     """The pops and frees of one channel, in program order."""
 

@@ -12,7 +12,7 @@ each vector core takes half of the rows into UB. Both are asked of `bytes_of`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from xdsl.ir import Operation, SSAValue
 
@@ -21,6 +21,7 @@ from pyptoc.dialects.pypto.attrs import CubeTileAttr
 from pyptoc.dialects.pypto.matmul import MatmulOp, ScaledMmOp
 from pyptoc.dialects.pypto.shape import AssembleOp
 from pyptoc.dialects.pypto.tiles import check_cube_tile
+from pyptoc.dialects.record import record
 from pyptoc.dialects.tile_channel import HALVES
 from pyptoc.dialects.tile_types import BufType, bytes_of, element_bits
 from pyptoc.passes import cube_tiles
@@ -40,7 +41,7 @@ from pyptoc.runtime.machine import Machine
 Product = MatmulOp | ScaledMmOp
 
 
-@dataclass(frozen=True)
+@record
 class Read:
     """One window of a product that vector ops read: an accumulator of the task."""
 
@@ -95,7 +96,7 @@ def reads_of(
     return list(found.values())
 
 
-@dataclass(frozen=True)
+@record
 class MixedChooser:
     """Chooses the one tile of a mixed group."""
 

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 
 from xdsl.dialects.scf import IfOp
 
+from pyptoc.dialects.record import record
 from pyptoc.passes.hazards import (
     Access,
     BlockNode,
@@ -35,7 +36,7 @@ Pair = tuple[int, int]
 """Source and target pipe."""
 
 
-@dataclass(frozen=True)
+@record
 class Need:
     """What must be over before an item starts on a pipe."""
 
@@ -52,7 +53,7 @@ class Need:
 ItemNeeds = dict[Pair, Need]
 
 
-@dataclass(eq=False)
+@record(frozen=False, eq=False)
 class Needs:
     """The needs of each item of a block."""
 

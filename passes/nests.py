@@ -11,17 +11,17 @@ counter (a tail) have a static bound, and tiles beyond the tail are empty.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xdsl.dialects import scf
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from pyptoc.dialects.expr import Expr
+from pyptoc.dialects.record import record
 from pyptoc.passes.form_tasks import GRID, mentions
 from pyptoc.passes.shapes import Shapes, static_bound
 
 
-@dataclass(frozen=True)
+@record
 class Nest:
     """Marked loops around one group, outermost first; perhaps none."""
 

@@ -7,7 +7,6 @@ One comparison that must hold for an op to be meaningful, and how its text is ma
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
 from typing import cast
 
 from xdsl.dialects.builtin import StringAttr
@@ -16,10 +15,11 @@ from xdsl.ir import BlockArgument, SSAValue
 
 from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.pypto.brackets import shape_of
+from pyptoc.dialects.record import record
 from pyptoc.passes.shapes import DimKey, Dims
 
 
-@dataclass(frozen=True)
+@record
 class Obligation:
     """`lhs relation rhs` must hold; else `message` with `args` says what is wrong."""
 

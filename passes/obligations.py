@@ -17,7 +17,6 @@ before: what compares two numbers holds.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from xdsl.dialects import scf
@@ -45,6 +44,7 @@ from pyptoc.dialects.pypto.shape import (
     ReshapeOp,
     ViewOp,
 )
+from pyptoc.dialects.record import record
 from pyptoc.dialects.subscripts import ints
 from pyptoc.passes import index_obligations
 from pyptoc.passes.obligation import (
@@ -69,7 +69,7 @@ def obligations(op: Operation) -> Iterator[Obligation]:
         yield from _broadcast(op)
 
 
-@dataclass(frozen=True)
+@record
 class _Dimension:
     """One dimension of a tensor that an op touches, and how a message calls it."""
 

@@ -20,7 +20,7 @@ Where no product of ranges says it, the launch compares the boxes: `overlaps`.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from xdsl.ir import SSAValue
 
@@ -42,13 +42,14 @@ from pyptoc.dialects.expr import (
 from pyptoc.dialects.expr_core import Call
 from pyptoc.dialects.npu import TasksOp
 from pyptoc.dialects.npu_attrs import ALL, OVERLAPS, Selector
+from pyptoc.dialects.record import record
 from pyptoc.passes.shapes import DimKey
 
 EXTENT = "extent"
 """The symbol for the size of the box that waits: at least 1."""
 
 
-@dataclass(frozen=True)
+@record
 class Span:
     """A range of elements, not empty: from all of `los` on, up to the least end."""
 
@@ -158,7 +159,7 @@ def over_all(span: Span, key: Hashable, size: Expr, facts: Facts) -> Span | None
 # Which indices ---------------------------------------------------------------------
 
 
-@dataclass
+@record(frozen=False)
 class Ranges:
     """The range of each grid index that meets a box, as it is narrowed."""
 
@@ -172,7 +173,7 @@ class NoRangeError(Exception):
     """No product of ranges says which tasks are meant."""
 
 
-@dataclass
+@record(frozen=False)
 class Selection:
     """Finds the tasks of `tasks` whose box `theirs` meets `mine`."""
 

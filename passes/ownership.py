@@ -19,7 +19,6 @@ What a loop carries and changes is copied once, before the loop.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from xdsl.dialects import func, scf
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr, TensorType
@@ -46,6 +45,7 @@ from pyptoc.dialects.pypto.shape import (
     TransposeOp,
     ViewOp,
 )
+from pyptoc.dialects.record import record
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.index_shapes import Scatter
 from pyptoc.passes.reshape_views import view_of_reshape
@@ -61,7 +61,7 @@ KEEPERS: dict[type[Operation], str] = {
 """What needs a tensor of its own, in words."""
 
 
-@dataclass
+@record(frozen=False)
 class Ownership:
     """Inserts the copies that one function needs."""
 

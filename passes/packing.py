@@ -17,7 +17,8 @@ The search stops as soon as the result fits, since a lower one is worth nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from pyptoc.dialects.record import record
 
 IMPROVEMENTS = 30
 """Rounds of step 2."""
@@ -26,7 +27,7 @@ SEARCH_STEPS = 20_000
 """Placements that step 3 may try: about 30 ms."""
 
 
-@dataclass(frozen=True)
+@record
 class Packing:
     """One address for each request, and the end of the highest one."""
 
@@ -74,7 +75,7 @@ def pack(
     return best
 
 
-@dataclass(frozen=True)
+@record
 class _Problem:
     sizes: Sequence[int]
     conflicts: Sequence[Sequence[int]]

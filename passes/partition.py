@@ -39,6 +39,7 @@ from xdsl.ir import Block, Operation, OpResult, SSAValue, Use
 from pyptoc.dialects.context import PyptocContext
 from pyptoc.dialects.pypto.scalars import AssertOp
 from pyptoc.dialects.pypto.shape import AssembleOp
+from pyptoc.dialects.record import record
 from pyptoc.passes.base import PyptocPass
 from pyptoc.passes.cleanup import erase_dead
 from pyptoc.passes.form_tasks import outermost_parallel, perfect_nest
@@ -135,7 +136,7 @@ def form(
     return grouping
 
 
-@dataclass
+@record(frozen=False)
 class Grouping:
     """Groups the ops of one block and makes each group's ops adjacent."""
 

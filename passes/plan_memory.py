@@ -44,6 +44,7 @@ from xdsl.ir import Operation
 from pyptoc.dialects.context import PyptocContext
 from pyptoc.dialects.diagnostics import Note, error
 from pyptoc.dialects.npu import KernelOp, kernels_of
+from pyptoc.dialects.record import record
 from pyptoc.dialects.tile import Instruction
 from pyptoc.dialects.tile_alloc import Allocation
 from pyptoc.dialects.tile_types import round_up
@@ -98,7 +99,7 @@ class PlanMemoryPass(PyptocPass):
                 plan.write()
 
 
-@dataclass(eq=False)
+@record(frozen=False, eq=False)
 class _Plan:
     """The buffers of a kernel in one space."""
 
@@ -272,7 +273,7 @@ def _also_across_pipes(
     ]
 
 
-@dataclass(frozen=True)
+@record
 class _Peak:
     """Where buffers take most bytes at once."""
 

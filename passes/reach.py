@@ -12,7 +12,6 @@ after the covering tasks, and those waited for what was there before.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
 
 from xdsl.dialects import scf
 from xdsl.ir import SSAValue
@@ -22,6 +21,7 @@ from pyptoc.dialects.memory import memory_type
 from pyptoc.dialects.npu import TasksOp
 from pyptoc.dialects.npu_attrs import AccessMode
 from pyptoc.dialects.npu_place import stored_bytes
+from pyptoc.dialects.record import record
 from pyptoc.passes.accesses import BoxAccess
 from pyptoc.passes.coordinates import common_regions, place_of
 from pyptoc.passes.overlap import Span, are_apart, over_all
@@ -29,7 +29,7 @@ from pyptoc.passes.shapes import Dims, Shapes
 from pyptoc.passes.structured import defined_in, symbol_in
 
 
-@dataclass(frozen=True)
+@record
 class Reach:
     """What is done with one box of `buffer`."""
 

@@ -15,7 +15,7 @@ that does not certainly start at a multiple of the type's size.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from xdsl.dialects import func
 from xdsl.ir import Attribute, Block, OpResult, SSAValue
@@ -26,6 +26,7 @@ from pyptoc.dialects.pypto.infer import Site, dims_of
 from pyptoc.dialects.pypto.infer_shape import element_bytes, reinterpret
 from pyptoc.dialects.pypto.scalars import DimOp
 from pyptoc.dialects.pypto.shape import CloneOp, ReinterpretOp, TransposeOp, ViewOp
+from pyptoc.dialects.record import record
 from pyptoc.dialects.subscripts import Mixed
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.shapes import Shapes
@@ -47,7 +48,7 @@ def split_views(function: func.FuncOp) -> None:
             op.erase()
 
 
-@dataclass
+@record(frozen=False)
 class Reinterpreting:
     """The values that were made of others so far, by the type of their elements."""
 

@@ -15,7 +15,6 @@ and the size of the tensor are multiples of; dimensions of 1 may come in between
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 
 from xdsl.dialects.builtin import TensorType
@@ -23,6 +22,7 @@ from xdsl.ir import SSAValue
 
 from pyptoc.dialects.expr import ONE, Expr
 from pyptoc.dialects.pypto.shape import ReshapeOp, ViewOp
+from pyptoc.dialects.record import record
 from pyptoc.dialects.subscripts import DYNAMIC
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.shapes import Dims, Shapes
@@ -31,7 +31,7 @@ from pyptoc.passes.typed import element_type
 from pyptoc.passes.windows import Window, window_of
 
 
-@dataclass(frozen=True)
+@record
 class Piece:
     """One dimension of the reshaped tensor: its size, and the range that is viewed."""
 

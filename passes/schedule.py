@@ -20,7 +20,6 @@ is left out where they are the last two.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr
@@ -37,7 +36,6 @@ _ASSIGN = {
 }
 
 
-@dataclass(frozen=True)
 class SchedulePass(PyptocPass):
     """Choose the walk order and the core assignment of each launch."""
 

@@ -13,11 +13,12 @@ and, behind the last use of what was popped, a free:
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, Region, SSAValue
 
+from pyptoc.dialects.record import record
 from pyptoc.dialects.subscripts import Mixed
 from pyptoc.dialects.tile import MoveOp
 from pyptoc.dialects.tile_mixed import FreeOp, PopOp, PushOp
@@ -25,7 +26,7 @@ from pyptoc.passes.flat_kernels import Crossing
 from pyptoc.passes.section_needs import Needs
 
 
-@dataclass
+@record(frozen=False)
 class SectionWriter:
     """Clones what a side needs, block by block."""
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from xdsl.ir import Operation, SSAValue
 
+from pyptoc.dialects.record import record
 from pyptoc.dialects.tile import allocation_of
 from pyptoc.dialects.tile_alloc import Allocation
 from pyptoc.dialects.tile_channel import HALVES, Split
@@ -14,7 +15,7 @@ from pyptoc.dialects.tile_channel import HALVES, Split
 SPLITS = (Split.ROWS, Split.COLUMNS)
 
 
-@dataclass(frozen=True)
+@record
 class Share:
     """The dimension of a buffer that the cores share, and its size for both."""
 
@@ -36,7 +37,7 @@ class Share:
         return (size, columns) if self.axis == 0 else (rows, size)
 
 
-@dataclass
+@record(frozen=False)
 class Halves:
     """The decision for all buffers of a kernel."""
 

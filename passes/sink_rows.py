@@ -21,7 +21,7 @@ iteration stores is undefined before and after.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import TensorType
@@ -29,6 +29,7 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAVal
 
 from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.pypto.shape import AssembleOp, EmptyOp, ViewOp
+from pyptoc.dialects.record import record
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.groups import NARROW, PARTIAL, Group
 from pyptoc.passes.mixed_tiles import Product
@@ -39,7 +40,7 @@ from pyptoc.passes.typed import element_type, tensor_type, values_in
 from pyptoc.passes.windows import Window, erase_views, window_of
 
 
-@dataclass(frozen=True)
+@record
 class Made:
     """What an iteration of a loop makes of a tensor: a product, stored at its rows."""
 
@@ -93,7 +94,7 @@ def made_by_loops(group: Group, shapes: Shapes) -> dict[SSAValue, Made]:
     return found
 
 
-@dataclass
+@record(frozen=False)
 class Sink:
     """Moves a group of row-wise ops into the loop that makes what it reads."""
 

@@ -19,7 +19,6 @@ slots would not fit, the kernel stays as it was.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.dialects.builtin import ModuleOp
@@ -30,7 +29,6 @@ from pyptoc.dialects.npu_attrs import Unit
 from pyptoc.passes.base import PyptocPass
 
 
-@dataclass(frozen=True)
 class SkewPass(PyptocPass):
     """Let cube and vector stages of the loops of mixed kernels overlap."""
 

@@ -14,12 +14,12 @@ its way between them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from pyptoc.dialects.expr import Compare, Expr, minimum
+from pyptoc.dialects.record import record
 from pyptoc.dialects.tile import AllocOp, SlotOp
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.shapes import Shapes
@@ -27,7 +27,7 @@ from pyptoc.passes.stage_values import Web
 from pyptoc.passes.stages import Side
 
 
-@dataclass(eq=False)
+@record(frozen=False, eq=False)
 class _Queue:
     """The slots of a buffer that goes from stage to stage."""
 

@@ -45,6 +45,7 @@ from pyptoc.dialects.npu_attrs import Unit
 from pyptoc.dialects.pypto.attrs import CubeTileAttr, VecTileAttr
 from pyptoc.dialects.pypto.elementwise import AddOp
 from pyptoc.dialects.pypto.shape import CloneOp, EmptyOp, FullOp, TransposeOp, ViewOp
+from pyptoc.dialects.record import record
 from pyptoc.passes.base import PyptocPass
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.cleanup import erase_dead
@@ -124,7 +125,7 @@ def is_atomic(tasks: TasksOp) -> bool:
     return isinstance(tile, CubeTileAttr) and tile.atomic
 
 
-@dataclass
+@record(frozen=False)
 class SplitK:
     """Splits one cube tasks op."""
 
@@ -229,7 +230,8 @@ class SplitK:
                 "PTO214",
                 f"split-k with a result of {name}",
                 rule="partial sums over K are added in f32 or i32",
-                help=f"leave out `to {name}` and cast in an op of its own",
+                help=f"cast to {name} in an op of its own, and leave out the pass "
+                "fuse-epilogue, which lets the store do it",
             )
 
     def _parts_destination(self, initial: SSAValue) -> SSAValue:

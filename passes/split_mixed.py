@@ -29,7 +29,6 @@ may ask first.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, NoReturn
 
 from xdsl.dialects.builtin import ModuleOp
@@ -44,7 +43,6 @@ if TYPE_CHECKING:
     from pyptoc.passes.flat_kernels import Obstacle
 
 
-@dataclass(frozen=True)
 class SplitMixedPass(PyptocPass):
     """Make sections and channels of flat mixed kernels."""
 

@@ -16,19 +16,20 @@ Webs of one buffer have nothing to do with each other; a carried one ties trips.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Block, Operation, SSAValue
 
+from pyptoc.dialects.record import record
 from pyptoc.dialects.tile import AllocOp, Instruction, SlotOp
 from pyptoc.dialects.tile_mixed import PopOp
 from pyptoc.passes.flat_kernels import memory_root
 from pyptoc.passes.slots import slot_identity
 
 
-@dataclass(eq=False)
+@record(frozen=False, eq=False)
 class Web:
     """Accesses that go together, by the operations of the loop's body they are in."""
 
@@ -45,7 +46,7 @@ class Web:
         return list(dict.fromkeys([*self.reads, *self.writes]))
 
 
-@dataclass
+@record(frozen=False)
 class _Use:
     """What an operation of the body does with a buffer."""
 

@@ -17,13 +17,14 @@ that.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from xdsl.dialects import scf
 from xdsl.ir import Operation, SSAValue
 
 from pyptoc.dialects.npu_attrs import Unit
 from pyptoc.dialects.pypto.scalars import AssertOp
+from pyptoc.dialects.record import record
 from pyptoc.dialects.tile import Instruction
 from pyptoc.dialects.tile_mixed import PopOp, PushOp
 from pyptoc.passes.messages import LoopPair, Message, messages_in, stands_still
@@ -33,7 +34,7 @@ _SIMULATED = 8
 """Trips that are simulated behind the first ones, which fill the stages."""
 
 
-@dataclass(frozen=True)
+@record
 class Stuck:
     """Why two loops cannot be skewed: at `op`, which would have to be after itself."""
 
@@ -41,7 +42,7 @@ class Stuck:
     reason: str
 
 
-@dataclass
+@record(frozen=False)
 class Side:
     """The operations of one loop of a pair that do something."""
 

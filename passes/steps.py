@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from xdsl.dialects.builtin import IntegerAttr, StringAttr, f32
@@ -45,6 +44,7 @@ from pyptoc.dialects.pypto.shape import (
     ViewOp,
 )
 from pyptoc.dialects.pypto.unary import AbsOp, ExpOp, LogOp, NegOp, RoundOp, SqrtOp
+from pyptoc.dialects.record import record
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.obligation import Obligation
 from pyptoc.passes.ranges import Ranges
@@ -58,7 +58,7 @@ FROM = "npu.from"
 """The attribute that names the composite an op belongs to."""
 
 
-@dataclass
+@record(frozen=False)
 class Steps:
     """Emits base ops in the place of one composite."""
 

@@ -10,7 +10,7 @@ static where they can be and bounded (`#npu.max`) where they cannot.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from xdsl.dialects import func
 from xdsl.dialects.builtin import NoneAttr, TensorType
@@ -24,6 +24,7 @@ from pyptoc.dialects.npu_attrs import MaxAttr, Unit
 from pyptoc.dialects.pypto.scalars import DimOp
 from pyptoc.dialects.pypto.shape import EmptyOp, TransposeOp, ViewOp
 from pyptoc.dialects.pypto.structure import WHOLE, Access
+from pyptoc.dialects.record import record
 from pyptoc.dialects.subscripts import DYNAMIC
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.shapes import DimKey, Dims, Shapes
@@ -31,7 +32,7 @@ from pyptoc.passes.typed import element_type
 from pyptoc.passes.windows import Window, window_of
 
 
-@dataclass(frozen=True)
+@record
 class Extent:
     """Where a tile lies along one dimension: start, size and the size's bound."""
 
@@ -84,7 +85,7 @@ def bounded_type(
     return TensorType(element, sizes, bounds)
 
 
-@dataclass
+@record(frozen=False)
 class Roots:
     """The `pypto.dim` ops of a function, one for each dimension that is needed."""
 
@@ -119,7 +120,7 @@ class Roots:
         return build.value(DimOp.make(value, key.axis))
 
 
-@dataclass
+@record(frozen=False)
 class BodyBuilder:
     """Emits into one block of a task's body."""
 
@@ -191,7 +192,7 @@ class BodyBuilder:
         return op, self.inside(build)
 
 
-@dataclass(frozen=True)
+@record
 class TasksFrame:
     """A new `npu.tasks` without a body yet."""
 

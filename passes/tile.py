@@ -14,7 +14,6 @@ here, tasks read through them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from xdsl.dialects import func, scf
@@ -49,7 +48,6 @@ TILERS: dict[str, type[CubeTiler | VectorTiler | IndexTiler]] = {
 """Unit of a group to the class that makes its tasks."""
 
 
-@dataclass(frozen=True)
 class TilePass(PyptocPass):
     """Turn each group into an `npu.tasks` with a fused body."""
 

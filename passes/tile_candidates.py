@@ -13,12 +13,13 @@ candidate spends more than the chosen one.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from xdsl.ir import Operation
 
 from pyptoc.dialects.diagnostics import place_of
 from pyptoc.dialects.pypto.attrs import SPLIT_CHOSEN
+from pyptoc.dialects.record import record
 from pyptoc.dialects.subscripts import count
 from pyptoc.dialects.walk import ROW, Walk
 from pyptoc.passes.cube_cost import PIPES, Costs, Tiles, estimate
@@ -31,7 +32,7 @@ COUNT = 10
 """Candidates in a table."""
 
 
-@dataclass(frozen=True)
+@record
 class Chosen:
     """The tile of a matmul, and what it was chosen from."""
 

@@ -24,7 +24,7 @@ tiles of the other side. Scales [.., K/64, 2] are read as [.., 2 * K/64]: two sc
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from xdsl.dialects.builtin import (
@@ -40,6 +40,7 @@ from pyptoc.dialects.pypto.elementwise import CastOp
 from pyptoc.dialects.pypto.matmul import EpilogueOp, MatmulOp, MmaOp, ScaledMmOp
 from pyptoc.dialects.pypto.shape import AssembleOp, ExpandOp, FullOp, ReshapeOp, ViewOp
 from pyptoc.dialects.pypto.unary import ReluOp
+from pyptoc.dialects.record import record
 from pyptoc.dialects.subscripts import DYNAMIC
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.cube_tiles import MX_BLOCK, CubeTile
@@ -66,7 +67,7 @@ from pyptoc.passes.windows import Window, window_of
 TRANSPOSES = ("a_trans", "b_trans", "scales_a_trans", "scales_b_trans")
 
 
-@dataclass
+@record(frozen=False)
 class Accumulation:
     """Emits the loops over K that make one output tile of a matmul."""
 
@@ -182,7 +183,7 @@ class Accumulation:
         return MmaOp.make(carried, *operands, result_type=carried.type, **flags)
 
 
-@dataclass
+@record(frozen=False)
 class CubeTiler:
     """Tiles one matmul, with the assemble that stores it if there is one."""
 
@@ -310,7 +311,7 @@ class CubeTiler:
         return inner, Extent(outer.lo + within.lo, within.size, within.bound)
 
 
-@dataclass(frozen=True)
+@record
 class Tile:
     """What L1 holds of one side: the matrix, its scales, and where it lies along K."""
 
@@ -322,7 +323,7 @@ Held = dict[int, Tile]
 """A (0) and B (1), as far as they are in L1."""
 
 
-@dataclass(frozen=True)
+@record
 class Staging:
     """Brings boxes of A, B and their scales to L1, and cuts slices of them."""
 

@@ -19,7 +19,7 @@ top-k and argsort are in `tile_selection.py`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from xdsl.dialects.builtin import (
     IntegerAttr,
@@ -38,6 +38,7 @@ from pyptoc.dialects.pypto.attrs import VecTileAttr
 from pyptoc.dialects.pypto.elementwise import OrOp
 from pyptoc.dialects.pypto.shape import AssembleOp
 from pyptoc.dialects.pypto.structure import Kind
+from pyptoc.dialects.record import record
 from pyptoc.dialects.subscripts import Mixed
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.groups import Group
@@ -71,7 +72,7 @@ from pyptoc.passes.typed import element_type
 from pyptoc.passes.windows import window_of
 
 
-@dataclass
+@record(frozen=False)
 class IndexTiler:
     """Tiles one indexing op."""
 
@@ -138,7 +139,7 @@ class IndexTiler:
         return empty_like(result, self.build, self.shapes, self.roots)
 
 
-@dataclass
+@record(frozen=False)
 class Body:
     """Emits the body of the tasks of one indexing op."""
 

@@ -18,11 +18,11 @@ product itself is nowhere in memory.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from pyptoc.dialects.npu_attrs import Unit
 from pyptoc.dialects.pypto.attrs import CubeTileAttr
+from pyptoc.dialects.record import record
 from pyptoc.passes.cube_tiles import CubeTile
 from pyptoc.passes.mixed_tiles import reads_of, results_of, split_units
 from pyptoc.passes.task_builder import TasksFrame
@@ -31,7 +31,7 @@ from pyptoc.passes.tile_settings import TILE
 from pyptoc.passes.tile_vector import Scope, VectorTiler
 
 
-@dataclass
+@record(frozen=False)
 class MixedTiler(VectorTiler):
     """Tiles one mixed group."""
 

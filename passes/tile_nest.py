@@ -27,7 +27,7 @@ after the other.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from xdsl.dialects import scf
 from xdsl.dialects.arith import ConstantOp
@@ -46,6 +46,7 @@ from pyptoc.dialects.pypto.shape import (
     ViewOp,
 )
 from pyptoc.dialects.pypto.structure import SUM, Monoid
+from pyptoc.dialects.record import record
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.cube_tiles import CubeTile
 from pyptoc.passes.groups import Domain
@@ -73,7 +74,7 @@ from pyptoc.passes.whole_nests import NestBody
 from pyptoc.runtime.machine import Machine
 
 
-@dataclass
+@record(frozen=False)
 class NestTiler:
     """Makes the tasks of one nest."""
 
@@ -348,7 +349,7 @@ def partial_type(monoid: Monoid, element: Attribute) -> Attribute:
     return f32 if monoid is SUM and isinstance(element, AnyFloat) else element
 
 
-@dataclass
+@record(frozen=False)
 class Place:
     """Where the tiles of an op lie, as `Scope` asks of a task."""
 
@@ -363,7 +364,7 @@ class Place:
         return Domain((), self.rows.size, Expr.const(1), whole_rows=True)
 
 
-@dataclass(kw_only=True)
+@record(frozen=False, kw_only=True)
 class NestScope(Scope):
     """One op on one piece of its columns."""
 

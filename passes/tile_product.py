@@ -16,7 +16,6 @@ piece is done.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from xdsl.ir import SSAValue
@@ -26,6 +25,7 @@ from pyptoc.dialects.pypto.elementwise import CastOp
 from pyptoc.dialects.pypto.matmul import EpilogueOp, MatmulOp, MmaOp
 from pyptoc.dialects.pypto.shape import AssembleOp, ExpandOp, FullOp, ViewOp
 from pyptoc.dialects.pypto.unary import ReluOp
+from pyptoc.dialects.record import record
 from pyptoc.passes.task_builder import (
     SINGLE,
     BodyBuilder,
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from pyptoc.passes.tile_nest import NestTiler
 
 
-@dataclass
+@record(frozen=False)
 class ProductTiler:
     """A product on whole tiles: for each piece of columns a sum over K."""
 

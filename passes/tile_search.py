@@ -21,12 +21,13 @@ it. A dynamic size counts as its upper bound, or as 1024 where it has none
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.pypto.attrs import SPLIT_CHOSEN
+from pyptoc.dialects.record import record
 from pyptoc.dialects.tile_types import element_bits, round_up
 from pyptoc.dialects.walk import Walk
 from pyptoc.passes.cube_cost import (
@@ -72,7 +73,7 @@ def representative(size: Expr) -> int:
     return UNKNOWN_SIZE if most is None else max(most, 1)
 
 
-@dataclass(frozen=True)
+@record
 class Ranking:
     """Candidates with their costs, the best one first."""
 

@@ -18,7 +18,6 @@ first elements `after` those of the part before.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from xdsl.dialects.builtin import TensorType, i32
 from xdsl.ir import Attribute, SSAValue
@@ -28,6 +27,7 @@ from pyptoc.dialects.npu_indexing import TopkOp as MergeOp
 from pyptoc.dialects.pypto.elementwise import LtOp, WhereOp
 from pyptoc.dialects.pypto.indexing import ArgsortOp, TopkOp
 from pyptoc.dialects.pypto.shape import ExpandOp, FullOp
+from pyptoc.dialects.record import record
 from pyptoc.dialects.selection import NOTHING_BEFORE, options_of
 from pyptoc.dialects.subscripts import Mixed
 from pyptoc.passes.index_shapes import Selection, selected
@@ -48,7 +48,7 @@ Lists = tuple[SSAValue, SSAValue]
 """Values and indices."""
 
 
-@dataclass
+@record(frozen=False)
 class SelectionBody:
     """The body of the tasks of a selection: lists merged with tile after tile."""
 

@@ -31,7 +31,7 @@ sum up to, which the loop carries.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar, Protocol
 
 from xdsl.dialects import scf
@@ -53,6 +53,7 @@ from pyptoc.dialects.pypto.shape import (
     FullOp,
 )
 from pyptoc.dialects.pypto.structure import SUM
+from pyptoc.dialects.record import record
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.groups import FOLD, Domain, Group, domain_of, is_row_fold
 from pyptoc.passes.nests import Nest
@@ -84,7 +85,7 @@ Tiles = dict[SSAValue, SSAValue]
 """A value of the group (or outside of it) to its tile."""
 
 
-@dataclass
+@record(frozen=False)
 class VectorTiler:
     """Tiles one vector group."""
 
@@ -167,7 +168,7 @@ class VectorTiler:
         """Make the tiles that the ops of a straight body find ready."""
 
 
-@dataclass
+@record(frozen=False)
 class TaskBody:
     """Emits the body of a vector group's tasks."""
 
@@ -327,7 +328,7 @@ class Surroundings(Protocol):
     def frame(self) -> TasksFrame: ...
 
 
-@dataclass
+@record(frozen=False)
 class Scope:
     """One straight-line piece of a body: a column tile and the tiles made so far."""
 

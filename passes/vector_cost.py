@@ -15,15 +15,15 @@ A row that is visited in phases is loaded once for each op that folds it and onc
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import ceil
 
+from pyptoc.dialects.record import record
 from pyptoc.runtime.machine import Machine
 
 PIPES = ("mte2", "v", "mte3", "hbm", "launch")
 
 
-@dataclass(frozen=True)
+@record
 class Moved:
     """A tensor that tasks load or store: the sizes it has, its elements' bytes."""
 
@@ -38,7 +38,7 @@ class Moved:
         )
 
 
-@dataclass(frozen=True)
+@record
 class VectorWork:
     """A vector group as its cost depends on it, in sizes of `representative`."""
 
@@ -54,7 +54,7 @@ class VectorWork:
     whole_rows: bool
 
 
-@dataclass(frozen=True)
+@record
 class VectorCost:
     """The modelled time of a tile, and what it is made of."""
 

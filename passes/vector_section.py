@@ -16,7 +16,7 @@ condition.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias, cast
 
 from xdsl.dialects import scf
@@ -25,6 +25,7 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint
 
 from pyptoc.dialects.expr import Compare, Expr, maximum, minimum
+from pyptoc.dialects.record import record
 from pyptoc.dialects.subscripts import Mixed
 from pyptoc.dialects.tile import (
     AllocOp,
@@ -48,7 +49,7 @@ from pyptoc.passes.share import Halves, Share
 from pyptoc.passes.typed import as_expr
 
 
-@dataclass(kw_only=True)
+@record(frozen=False, kw_only=True)
 class VectorSectionWriter(SectionWriter):
     """Clones what the vector cores need; `half` is the number of the core."""
 

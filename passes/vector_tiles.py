@@ -12,7 +12,7 @@ cores without a task.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from math import prod
 
@@ -23,6 +23,7 @@ from pyptoc.dialects.expr import ONE
 from pyptoc.dialects.pypto.attrs import CubeTileAttr
 from pyptoc.dialects.pypto.reduce import CumsumOp
 from pyptoc.dialects.pypto.shape import ArangeOp, AssembleOp
+from pyptoc.dialects.record import record
 from pyptoc.dialects.tile_types import BufType, bytes_of, element_bits, round_up
 from pyptoc.passes.groups import FOLD, Domain, Group, column_bound
 from pyptoc.passes.partials import part_count
@@ -49,7 +50,7 @@ FILL = 0.85
 """Share of UB that a choice may fill: placing unequal buffers leaves holes."""
 
 
-@dataclass(frozen=True)
+@record
 class VectorTile:
     """Rows and columns of a tile; `phased`: rows are visited in column tiles."""
 
@@ -58,7 +59,7 @@ class VectorTile:
     phased: bool
 
 
-@dataclass(frozen=True)
+@record
 class Candidate:
     """A tile that fits, and what it costs."""
 
@@ -66,7 +67,7 @@ class Candidate:
     cost: VectorCost
 
 
-@dataclass(frozen=True)
+@record
 class VectorChooser:
     """Chooses the tile of one vector group."""
 

@@ -17,7 +17,7 @@ loop wait for each other only where they take turns in a workspace (`npu.place`)
 from __future__ import annotations
 
 from collections.abc import Container, Hashable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from xdsl.dialects import func, scf
 from xdsl.ir import Block, Operation, Region, SSAValue
@@ -35,6 +35,7 @@ from pyptoc.dialects.npu import (
 )
 from pyptoc.dialects.npu_attrs import ALL, EVENTS, OVERLAPS, AccessMode, Selector
 from pyptoc.dialects.pypto.scalars import AssertOp
+from pyptoc.dialects.record import record
 from pyptoc.passes.accesses import BoxAccess, accesses_of
 from pyptoc.passes.buffer_roots import BufferRoots
 from pyptoc.passes.builder import Builder
@@ -56,7 +57,7 @@ from pyptoc.passes.task_builder import Roots
 from pyptoc.passes.task_form import declare, replace_op
 
 
-@dataclass(frozen=True)
+@record
 class Pending:
     """Tasks that were launched: their events, and what they touch of one root."""
 
@@ -76,7 +77,7 @@ Touched = dict[SSAValue, tuple[Reach, ...]]
 """Root to what tasks touch of it."""
 
 
-@dataclass(frozen=True)
+@record
 class Launched:
     """What a block launched: the events, and what these tasks touch."""
 
@@ -84,7 +85,7 @@ class Launched:
     touched: Touched
 
 
-@dataclass
+@record(frozen=False)
 class WaitDeriver:
     """Adds events, accesses and waits to one function in memory form."""
 

@@ -24,7 +24,7 @@ so many that they fit.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import NamedTuple
 
 from xdsl.dialects import arith, scf
@@ -42,6 +42,7 @@ from pyptoc.dialects.pypto.shape import (
     ViewOp,
 )
 from pyptoc.dialects.pypto.tiles import check_cube_tile
+from pyptoc.dialects.record import record
 from pyptoc.passes import cube_tiles
 from pyptoc.passes.cube_tiles import Contraction, CubeTile
 from pyptoc.passes.form_tasks import bound_obstacle
@@ -78,7 +79,7 @@ class Size(NamedTuple):
     most_columns: int
 
 
-@dataclass
+@record(frozen=False)
 class NestBody:
     """The body of perfectly nested independent loops, as one task would run it."""
 
@@ -352,6 +353,8 @@ class NestBody:
     def _measure(self, value: SSAValue) -> None:
         if value in self.sizes:
             return
+        if not isinstance(value.type, TensorType):
+            raise UnfitError(f"{name_of(value)} is a scalar that a loop carries")
         dims = self.shapes.dims(value)
         lead = dims[:-2]
         if any(dim != ONE for dim in lead):

@@ -13,18 +13,17 @@ tensor survives the tile pass.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.ir import Operation, SSAValue
 
 from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.pypto.shape import TransposeOp, ViewOp
+from pyptoc.dialects.record import record
 from pyptoc.dialects.subscripts import ints
 from pyptoc.passes.shapes import Dims, Shapes
 from pyptoc.passes.typed import tensor_rank
 
 
-@dataclass(frozen=True)
+@record
 class Window:
     """A box of `base`: one offset for each of its dimensions."""
 

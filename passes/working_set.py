@@ -12,7 +12,7 @@ one slot each: plan-memory gives more where there is room.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import accumulate
 
 from xdsl.dialects import scf
@@ -23,6 +23,7 @@ from pyptoc.dialects.expr import ONE, Expr
 from pyptoc.dialects.npu_attrs import Unit
 from pyptoc.dialects.pypto.matmul import MatmulOp
 from pyptoc.dialects.pypto.shape import AssembleOp, TransposeOp, ViewOp
+from pyptoc.dialects.record import record
 from pyptoc.dialects.tile_channel import HALVES
 from pyptoc.dialects.tile_types import BufType, bytes_of
 from pyptoc.passes.cube_tiles import CubeTile
@@ -32,7 +33,7 @@ from pyptoc.passes.typed import element_type
 from pyptoc.passes.whole_nests import NestBody, Size
 
 
-@dataclass(eq=False)
+@record(frozen=False, eq=False)
 class Kept:
     """Bytes of a memory, from one position to another."""
 
@@ -42,7 +43,7 @@ class Kept:
     end: int
 
 
-@dataclass
+@record(frozen=False)
 class WorkingSet:
     """What a body keeps, if its products have `tiles` and `widths` cut columns."""
 

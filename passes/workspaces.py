@@ -26,7 +26,7 @@ workspace is, every trip keeps its own (`carried`).
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from xdsl.dialects import func, scf
 from xdsl.dialects.builtin import i8
@@ -46,6 +46,7 @@ from pyptoc.dialects.expr import (
 from pyptoc.dialects.memory import memory_type
 from pyptoc.dialects.npu import AllocOp, PlaceOp, TasksOp
 from pyptoc.dialects.npu_place import stored_bytes
+from pyptoc.dialects.record import record
 from pyptoc.passes.buffer_roots import BufferRoots
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.launch_order import LaunchOrder
@@ -72,7 +73,7 @@ TURNS = 2
 """Slots of a sequential loop, and how often the trips in flight fill the cores."""
 
 
-@dataclass(frozen=True)
+@record
 class Member:
     """An allocation, and the byte of its area where it begins."""
 
@@ -80,7 +81,7 @@ class Member:
     offset: Expr
 
 
-@dataclass
+@record(frozen=False)
 class Area:
     """Memory for workspaces that are never alive together."""
 
@@ -95,7 +96,7 @@ class Area:
     slots: int = 1
 
 
-@dataclass
+@record(frozen=False)
 class Workspaces:
     """Plans the memory of one function in memory form, before its waits are derived."""
 

@@ -10,6 +10,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pyptoc.collector import seldom_collecting
+
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
@@ -116,6 +118,7 @@ def _refuse_unknown(signature: Signature, given: dict[str, Any]) -> None:
             raise TypeError(f"@{signature.name} has no argument '{name}'; {hint}")
 
 
+@seldom_collecting()
 def compile(
     source: str | os.PathLike[str] | ModuleOp,
     *,

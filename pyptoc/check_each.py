@@ -9,10 +9,11 @@ sums may change, integers within the tolerance and 99 % of them equal.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from pyptoc.dialects.diagnostics import CompileError, Diagnostic, Note, error
+from pyptoc.dialects.record import record
 from pyptoc.dialects.verify import Snapshot, snapshot_of
 from pyptoc.manager import Watcher
 
@@ -35,7 +36,7 @@ Measured on products with K from 640 to 7168: up to a third of it.
 """
 
 
-@dataclass
+@record(frozen=False)
 class CheckEach(Watcher):
     """Runs `execute` on the source and after every pass, and compares."""
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import sys
 import time
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyptoc.crash import internal_error, write_reproducer
 from pyptoc.dialects.diagnostics import CompileError, Diagnostic
+from pyptoc.dialects.record import record
 from pyptoc.files import read_source, write_text
 from pyptoc.manager import Dump, Reproducer, Timing, TreeDump, Watcher, run_passes
 from pyptoc.options import Options, UsageError
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 SPLIT_MARKER = "// -----"
 
 
-@dataclass
+@record(frozen=False)
 class Unit:
     """One module of the input on its way through the compiler."""
 

@@ -9,7 +9,7 @@ only when they change together have one type.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from itertools import combinations
 from typing import cast
@@ -28,6 +28,7 @@ from pyptoc.dialects.pypto.creating import CreatingOp, FullOp
 from pyptoc.dialects.pypto.infer import ELEMENT_TYPES, Tensor, as_tensor
 from pyptoc.dialects.pypto.properties import Type
 from pyptoc.dialects.pypto.syntax import Clause
+from pyptoc.dialects.record import record
 
 Place = tuple[str, int]
 """An operand: its field, and which of the field's operands."""
@@ -36,7 +37,7 @@ RESULT = ("result", 0)
 """The place of a written result type, which takes the part of an operand."""
 
 
-@dataclass(frozen=True)
+@record
 class Accepted:
     """One way of giving element types to an example, which inference accepts."""
 
@@ -46,7 +47,7 @@ class Accepted:
     results: Types
 
 
-@dataclass
+@record(frozen=False)
 class Elements:
     """What the examples of an operation show."""
 

@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import re
 import sys
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from pyptoc.dialects.diagnostics import Diagnostic
+from pyptoc.dialects.record import record
 from pyptoc.report import Reporter
 
 _COMMENT = re.compile(
@@ -24,7 +25,7 @@ _COMMENT = re.compile(
 )
 
 
-@dataclass
+@record(frozen=False)
 class Expectation:
     """One comment: a severity, a line (0 for no place) and a piece of the text."""
 

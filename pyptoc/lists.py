@@ -7,6 +7,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import textwrap
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from pyptoc.run_command import table
@@ -34,7 +35,29 @@ def passes() -> str:
             # Annotations are text, which comes in quotes.
             kind = option.expected_type.strip("'")
             lines.append(f"{'':<{width}}    {option.name}: {kind}{default}")
+            meaning = option_docs(cls)[option.name]
+            indent = " " * (width + 8)
+            lines += textwrap.wrap(
+                meaning, 88, initial_indent=indent, subsequent_indent=indent
+            )
     return "\n".join(lines)
+
+
+def option_docs(cls: type[Any]) -> dict[str, str]:
+    """What the docstring after each field of a pass says: what the option is for."""
+    import ast
+
+    [tree] = ast.parse(textwrap.dedent(inspect.getsource(cls))).body
+    assert isinstance(tree, ast.ClassDef)
+    return {
+        field.target.id: " ".join(inspect.cleandoc(doc.value.value).split())
+        for field, doc in pairwise(tree.body)
+        if isinstance(field, ast.AnnAssign)
+        and isinstance(field.target, ast.Name)
+        and isinstance(doc, ast.Expr)
+        and isinstance(doc.value, ast.Constant)
+        and isinstance(doc.value.value, str)
+    }
 
 
 def _default(cls: type[Any], name: str) -> str:
@@ -55,7 +78,8 @@ def machines() -> str:
 
 def ops(word: str) -> str:
     """
-    The ops of the dialects with their summaries; `word` selects some of them.
+    The ops of the dialects with their summaries; `word` selects some of them: those
+    with it in name or summary, or else those whose description has it.
 
     Where it selects no more than `IN_FULL`, what follows the summary comes, too:
     semantics, and an example of the syntax.
@@ -63,10 +87,15 @@ def ops(word: str) -> str:
     from pyptoc.dialects.op_docs import op_doc
     from pyptoc.op_page import ops_of
 
+    kinds = [(kind, op_doc(kind).summary) for kind in ops_of("pypto", "npu", "tile")]
     found = [
-        (kind, op_doc(kind).summary)
-        for kind in ops_of("pypto", "npu", "tile")
-        if word.lower() in f"{kind.name} {op_doc(kind).summary}".lower()
+        (kind, summary)
+        for kind, summary in kinds
+        if word.lower() in f"{kind.name} {summary}".lower()
+    ] or [
+        (kind, summary)
+        for kind, summary in kinds
+        if word.lower() in (inspect.getdoc(kind) or "").lower()
     ]
     if word and 0 < len(found) <= IN_FULL:
         return "\n".join(_in_full(kind) for kind, _ in found)

@@ -10,11 +10,12 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyptoc.dialects.diagnostics import CompileError
+from pyptoc.dialects.record import record
 from pyptoc.files import FileError, write_text
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class Watcher:
         """Called after a pass, its result verified."""
 
 
-@dataclass
+@record(frozen=False)
 class Timing:
     """Seconds of every step, in the order in which they first happened."""
 

@@ -17,6 +17,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from pyptoc.dialects.diagnostics import did_you_mean, error
+from pyptoc.dialects.record import record
 from pyptoc.passes import DEFAULT_PIPELINE, LEVELS, PASSES, pass_class
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ CODE = "PTO504"
 _TOKEN = re.compile(r'\s*([A-Za-z_][\w.-]*|"[^"]*"|-?[\w.+-]+|[{}=,])')
 
 
-@dataclasses.dataclass
+@record(frozen=False)
 class _Reader:
     """A cursor over the words of a pipeline text."""
 
@@ -114,7 +115,7 @@ def make_pass(name: str, options: dict[str, list[str]]) -> PyptocPass:
             help=did_you_mean(name, PASSES) or "pyptoc --list-passes lists them",
         )
     cls = pass_class(name)
-    hints = typing.get_type_hints(cls)
+    hints = typing.get_type_hints(cls) if options else {}
     fields = {field.name: field for field in dataclasses.fields(cls)}
     values: dict[str, Any] = {}
     for key, words in options.items():

@@ -12,10 +12,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from pyptoc.dialects.diagnostics import did_you_mean, error
+from pyptoc.dialects.record import record
 from pyptoc.runtime.signature import Signature
 
 Value = Any
@@ -24,7 +25,7 @@ Value = Any
 _NUMBER = r"(?<![\w.])"
 
 
-@dataclass
+@record(frozen=False)
 class Bindings:
     """What was bound, sorted by what the names are."""
 

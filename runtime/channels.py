@@ -10,13 +10,13 @@ half, free or full, hold the pipes.
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from numpy.typing import NDArray
 from xdsl.ir import Operation
 
 from pyptoc.dialects.diagnostics import Diagnostic, Note, RunError
+from pyptoc.dialects.record import record
 from pyptoc.dialects.tile_channel import HALVES, ChannelOp, Split, channel_type
 from pyptoc.runtime.memory import Buffers
 from pyptoc.runtime.pipes import SlotToken
@@ -25,7 +25,7 @@ Array = NDArray[Any]
 Section = Generator["Waiting", None, None]
 
 
-@dataclass(frozen=True)
+@record
 class Waiting:
     """Where a section stands, and for what."""
 

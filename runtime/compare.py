@@ -7,19 +7,20 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from pyptoc.dialects.diagnostics import did_you_mean, error
+from pyptoc.dialects.record import record
 from pyptoc.runtime.signature import Result, Tolerance, type_name
 
 Array = npt.NDArray[Any]
 
 
-@dataclass(frozen=True)
+@record
 class Comparison:
     """One row of the table: how far a result is from what was expected."""
 

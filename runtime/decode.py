@@ -2,10 +2,9 @@
 Fast reading of narrow floats as f32, for the executor.
 
 `numerics.decode_f32` says what every code of a type means; numpy's own conversion of
-f16 and of the 8-bit floats is scalar code, several times slower than what is here: for
-f16 four passes of integer arithmetic, for the 8-bit floats a table made once from all
-codes. Two of them side by side are read as one 16-bit code whose entry is a pair of
-f32, which halves the look-ups.
+f16 and of the 8-bit floats is scalar code, several times slower than what is here: four
+passes of integer arithmetic, which no table beats. Only infinities and NaN are looked
+up, in a table made once from all codes, and so are powers of two (E8M0).
 """
 
 from __future__ import annotations
@@ -26,12 +25,12 @@ Decode = Callable[[Array, Array], Array]
 The result is `box` itself (f32), or lies at the start of the flat f32 `scratch`.
 """
 
-# An f16 code, sign-extended and shifted, has its fraction where f32 has it, but an
-# exponent 127 - 15 too small. Of the extended sign only the first bit is kept.
-_F16_EXPONENT = np.int16(0x7C00)
-_F16_SHIFT = np.int32(23 - 10)
-_F16_KEEP = np.int32(0x0FFFE000 - 2**31)
-_F16_SCALE = np.float32(2.0 ** (127 - 15))
+_FRACTIONS = {
+    numerics.F16: 10,
+    numerics.STORAGE["f8E4M3FN"]: 3,
+    numerics.STORAGE["f8E5M2"]: 2,
+}
+"""Bits of the fraction."""
 
 
 def _room(box: Array, scratch: Array) -> Array:
@@ -69,39 +68,35 @@ def _by_table(dtype: np.dtype[Any]) -> Decode:
     return decode
 
 
-def _f16(dtype: np.dtype[Any]) -> Decode:
-    """By integers: the exponent is moved and then scaled, which no table beats."""
+def _by_integers(dtype: np.dtype[Any]) -> Decode:
+    """A float with a smaller exponent and fraction than f32.
+
+    A code, sign-extended and shifted, has its fraction where f32 has it, its exponent
+    too small by the difference of the biases; of the extended sign only the
+    first bit is kept. Then the exponent is scaled. Subnormal codes are subnormal f32
+    until then; infinities and NaN do not scale, so boxes with any go by the table.
+    """
+    table, fraction = table_f32(dtype), _FRACTIONS[dtype]
+    code = np.dtype(f"i{dtype.itemsize}")
+    width = 8 * dtype.itemsize - 1
+    bias = 2 ** (width - fraction - 1) - 1
+    shift = np.int32(23 - fraction)
+    keep = np.int32(((2**width - 1) << int(shift)) - 2**31)
+    scale = np.float32(2.0 ** (127 - bias))
+    # All codes that are not finite have the bits of the first one.
+    special = code.type(np.argmin(np.isfinite(table)))
     by_table = _by_table(dtype)
 
     def decode(box: Array, scratch: Array) -> Array:
-        bits = box.view(np.int16)
-        if box.size and (bits & _F16_EXPONENT).max() == _F16_EXPONENT:
-            return by_table(box, scratch)  # infinities and NaN do not scale
+        bits = box.view(code)
+        if box.size and np.maximum.reduce(bits & special, axis=None) == special:
+            return by_table(box, scratch)
         out = _room(box, scratch)
         wide = out.view(np.int32)
         np.copyto(wide, bits)
-        np.left_shift(wide, _F16_SHIFT, out=wide)
-        np.bitwise_and(wide, _F16_KEEP, out=wide)
-        return np.multiply(out, _F16_SCALE, out=out)
-
-    return decode
-
-
-def _by_pairs(dtype: np.dtype[Any]) -> Decode:
-    single = table_f32(dtype)
-    pairs = np.empty((256, 256, 2), np.float32)
-    pairs[:, :, 0] = single[None, :]  # the low byte comes first
-    pairs[:, :, 1] = single[:, None]
-    table = pairs.reshape(-1).view(np.float64)
-
-    def decode(box: Array, scratch: Array) -> Array:
-        out = _room(box, scratch)
-        if box.shape[1] % 2 or box.strides[1] != 1:
-            single.take(box.view(np.uint8), out=out, mode="clip")
-        else:
-            codes = box.view(np.uint16)
-            table.take(codes, out=out.view(np.float64), mode="clip")
-        return out
+        np.left_shift(wide, shift, out=wide)
+        np.bitwise_and(wide, keep, out=wide)
+        return np.multiply(out, scale, out=out)
 
     return decode
 
@@ -111,8 +106,8 @@ def decoder(dtype: np.dtype[Any]) -> Decode:
     """How boxes of this storage type are read as f32."""
     if dtype == np.float32:
         return _as_it_is
-    if dtype == np.float16:
-        return _f16(dtype)
-    if dtype.itemsize == 1 and dtype.kind not in "iub":
-        return _by_pairs(dtype)
+    if dtype == numerics.E8M0:
+        return _by_table(dtype)
+    if dtype in _FRACTIONS:
+        return _by_integers(dtype)
     return _convert

@@ -14,7 +14,7 @@ fully written. `order=seed` runs the pipes of each task as far apart as the flag
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -23,6 +23,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from pyptoc.dialects.diagnostics import error
 from pyptoc.dialects.npu_kernel import kernels_of
+from pyptoc.dialects.record import record
 from pyptoc.runtime.codegen import to_f32
 from pyptoc.runtime.failures import check_written
 from pyptoc.runtime.machine import Machine
@@ -37,7 +38,7 @@ from pyptoc.runtime.translate import Core, KernelTranslator
 Array = NDArray[Any]
 
 
-@dataclass(frozen=True)
+@record
 class Settings:
     """How a program is translated."""
 
@@ -47,7 +48,7 @@ class Settings:
     """Program order; otherwise pipes run as far apart as the flags allow."""
 
 
-@dataclass(frozen=True)
+@record
 class _Program:
     """One translation of an entry function and the kernels it launches."""
 

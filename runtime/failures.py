@@ -49,10 +49,10 @@ def raise_assertion(op: AssertOp, operands: tuple[int, ...]) -> NoReturn:
 
 def check_written(name: str, memory: Memory, at: Operation) -> None:
     """Raise PTO405 if a result has elements that no store wrote."""
-    marks = memory.written
-    if marks is None or marks.all():
+    missing = None if memory.written is None else memory.written.missing()
+    if missing is None:
         return
-    places = np.nonzero(~marks)
+    places = np.nonzero(missing)
     ranges = [(int(place.min()), int(place.max())) for place in places]
     names = [f"dimension {dim}: " for dim in range(len(ranges))]
     names[-2:] = ["rows ", "columns "][-len(names) :]

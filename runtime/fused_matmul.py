@@ -10,15 +10,14 @@ boxes lie side by side in memory are multiplied at once.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
+from pyptoc.dialects.record import record
 from pyptoc.runtime.decode import Decode
-from pyptoc.runtime.images import Images
+from pyptoc.runtime.images import Box, Images
 from pyptoc.runtime.matmul import (
     MX_GROUP,
     Scratch,
@@ -28,13 +27,14 @@ from pyptoc.runtime.matmul import (
     scale_rows,
     start_at,
 )
+from pyptoc.runtime.memory import aligned
 
 Array = NDArray[Any]
 LARGEST = 2**21
 """Elements of an operand that is joined from several boxes."""
 
 
-@dataclass(frozen=True)
+@record
 class Side:
     """How one operand of a matmul is read from L1."""
 
@@ -55,26 +55,21 @@ class Side:
 
     def follows(self, first: Operand, other: Operand, depth: int) -> bool:
         """Whether `other` lies behind `depth` of K from the start of `first`."""
-        if len(first.boxes) > 1 and depth % (2 * MX_GROUP):
+        if len(first) > 1 and depth % (2 * MX_GROUP):
             return False
-        rows = zip(first.boxes, other.boxes, self._lengths(depth), strict=False)
-        return first.keep == other.keep and all(
-            one.strides == two.strides
-            and one.shape[1 - axis] == two.shape[1 - axis]
-            and address(two) == address(one) + length * one.strides[axis]
-            for one, two, (axis, length) in rows
-        )
+        for one, two, length in zip(first, other, self._lengths(depth), strict=False):
+            if not one.goes_on(two, *length):
+                return False
+        return True
 
     def longer(self, first: Operand, depth: int) -> Operand:
         """`first` and what follows it in memory, up to `depth` of K."""
-        boxes: list[Array] = []
-        for box, (axis, length) in zip(first.boxes, self._lengths(depth), strict=False):
+        boxes: list[Box] = []
+        for box, (axis, length) in zip(first, self._lengths(depth), strict=False):
             other = box.shape[1 - axis]
             shape = (other, length) if axis else (length, other)
-            # numpy has no name for the types of ml_dtypes where it makes strides.
-            plain = box.view(f"u{box.itemsize}")
-            boxes.append(as_strided(plain, shape, box.strides).view(box.dtype))
-        return Operand(tuple(boxes), first.keep)
+            boxes.append(Box(box.source, box.at, shape))
+        return tuple(boxes)
 
     def _lengths(self, depth: int) -> tuple[tuple[int, int], tuple[int, int]]:
         """Of elements and of scales: which axis is K, and the extent for `depth`."""
@@ -92,14 +87,14 @@ class Side:
 
     def _scales(self, box: Array) -> Array:
         """Scales in f32: `[rows, groups]`, or `[groups, columns]` if K comes first."""
-        values = decode_scales(box)
         if not self.pairs:
-            return values if self.k_axis else np.ascontiguousarray(values.T)
+            return decode_scales(box if self.k_axis else box.T)
         blocks, rows = box.shape[0], box.shape[1] // 2
-        by_pair = values.reshape(blocks, rows, 2)
+        by_pair = box.reshape(blocks, rows, 2)
         if self.k_axis:
-            return by_pair.transpose(1, 0, 2).reshape(rows, 2 * blocks)
-        return by_pair.transpose(0, 2, 1).reshape(2 * blocks, rows)
+            by_row = by_pair.transpose(1, 0, 2)
+            return decode_scales(by_row).reshape(rows, 2 * blocks)
+        return decode_scales(by_pair.transpose(0, 2, 1)).reshape(2 * blocks, rows)
 
 
 class Step(NamedTuple):
@@ -115,13 +110,8 @@ class Step(NamedTuple):
     scale_b: tuple[int, int] = (0, 0)
 
 
-class Operand(NamedTuple):
-    """One side of a piece."""
-
-    boxes: tuple[Array, ...]
-    """Its elements and, for MX, its scales."""
-    keep: bool
-    """Whether its image is wanted again in this launch."""
+Operand = tuple[Box, ...]
+"""One side of a piece: its elements and, for MX, its scales."""
 
 
 class Piece(NamedTuple):
@@ -135,7 +125,7 @@ class Piece(NamedTuple):
     b: Operand
 
 
-@dataclass(frozen=True)
+@record
 class FusedMatmul:
     """One matmul of a kernel, with the moves of its operands."""
 
@@ -185,12 +175,10 @@ class FusedMatmul:
     ) -> Operand:
         """The boxes of one operand, in gm or L1."""
         part = self.images.part
-        box, keep = part(sources[0], places[0], side.box(rows, depth))
+        box = part(sources[0], places[0], side.box(rows, depth))
         if len(sources) == 1:
-            return Operand((box,), keep)
-        shape = side.scale_box(rows, depth)
-        scales, also = part(sources[1], places[1], shape)
-        return Operand((box, scales), keep and also)
+            return (box,)
+        return box, part(sources[1], places[1], side.scale_box(rows, depth))
 
     def side_by_side(self, steps: Sequence[Step], mx: bool) -> bool:
         """Whether the boxes of the steps tile one box of each source."""
@@ -258,16 +246,20 @@ class FusedMatmul:
 
     def _image(self, side: Side, operand: Operand, name: str) -> Array:
         """The image of an operand, kept or made."""
-        boxes = operand.boxes
-        size = boxes[0].size
-        if not operand.keep:
-            return side.image(boxes, self.scratch.room(name, size))
-        key = name, *((address(box), box.shape, box.strides) for box in boxes)
+        rows, columns = operand[0].shape
+        size = rows * columns
+        if not (operand[0].source.keep and operand[-1].source.keep):
+            return side.image(arrays(operand), self.scratch.room(name, size))
+        key = side, operand
         found = self.images.kept.get(key)
         if found is None:
-            found = side.image(boxes, np.empty(size, np.float32))
+            found = side.image(arrays(operand), aligned(size, np.float32))
             self.images.keep(key, found)
         return found
+
+
+def arrays(operand: Operand) -> list[Array]:
+    return [box.array() for box in operand]
 
 
 def _ahead(at: tuple[int, int], axis: int, depth: int) -> tuple[int, int]:
@@ -278,8 +270,3 @@ def _ahead(at: tuple[int, int], axis: int, depth: int) -> tuple[int, int]:
 def _scales_ahead(at: tuple[int, int], pairs: bool, blocks: int) -> tuple[int, int]:
     first, second = at
     return (first + blocks, second) if pairs else (first, second + 2 * blocks)
-
-
-def address(array: Array) -> int:
-    """Where the elements of an array lie."""
-    return array.__array_interface__["data"][0]

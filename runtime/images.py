@@ -1,33 +1,36 @@
 """
 Fused matmuls that read gm: what L1 would hold, without the copy, decoded once a launch.
 
-    tile.load %b[%k, %n] [64, 256] into %l         v9 = b1[v3:v3 + 64, v4:v4 + 256]
-                                            ->     if d5: load(g2, v9, k5)
-    tile.move %l[0, 0] .. (of a group)             else: g2[...] = v9
-                                                   g7.run(.., g2, ..)
+    tile.load %b[%k, %n] [64, 256] into %l      if d5: load(g2, d5, v3 * s1[0] + ..)
+                                            ->  else: g2[...] = b1[v3:v3 + 64, ..]
+    tile.move %l[0, 0] .. (of a group)          g7.run(.., g2, ..)
 
-`d5` says that nothing in this launch is stored to the memory that is loaded, so the
-bytes are the same whenever they are read. It holds for buffers in L1 that only loads
-write and only groups read, and whose bytes no other buffer shares: what is wrong with
-addresses still shows.
+`d5`, a `Source`, is there if nothing in this launch is stored to the memory that is
+loaded, so the bytes are the same whenever they are read. It holds for buffers in L1
+that only loads write and only groups read, and whose bytes no other buffer shares: what
+is wrong with addresses still shows.
 
 The tasks of a grid load the same boxes again and again: of a product in tiles, each row
 of tasks loads all of B. Where several tasks lie along an axis that a box does not
-depend on (`k5`), its f32 image is kept for the launch.
+depend on (`keep`), its f32 image is kept for the launch.
+
+A load only notes where its box begins; numpy makes the box when it is decoded. What
+lies side by side is then one box, and a task costs few calls.
 """
 
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue
 
 from pyptoc.dialects.npu_kernel import KernelOp
+from pyptoc.dialects.record import record
 from pyptoc.dialects.tile import SlotOp
 from pyptoc.dialects.tile_alloc import Allocation
 from pyptoc.dialects.tile_transfer import LoadOp
@@ -39,72 +42,146 @@ MOST_BYTES = 2**28
 """What is kept at most; then all of it is forgotten."""
 
 
-class Origin(NamedTuple):
-    """What a slot of an L1 buffer stands for."""
+@record(eq=False)
+class Source:
+    """An array as boxes are cut out of it: gm as one load sees it, or an L1 slot."""
 
-    box: Array
-    """In gm, with the rows and columns of the buffer."""
+    raw: Array
+    """Its bytes, from the first to the last."""
+    dtype: np.dtype[Any]
+    strides: tuple[int, int]
+    """Bytes from a row, and from a column, of a box to the next; 0 if it has one."""
     keep: bool
-    """Whether its image is wanted again."""
+    """Whether images of its boxes are wanted again."""
+
+    @staticmethod
+    def of(array: Array, dims: tuple[int, int] = (0, 1), keep: bool = False) -> Source:
+        """dims: which dimensions of the array are rows and columns, -1 for none."""
+        row, column = (array.strides[dim] if dim >= 0 else 0 for dim in dims)
+        return Source(_raw(array), array.dtype, (row, column), keep)
+
+
+def _raw(array: Array) -> Array:
+    """The bytes that an array spans, gaps included."""
+    if array.flags.c_contiguous or not array.size:
+        return array.reshape(-1).view(np.uint8)
+    first = array[tuple(slice(1) for _ in array.shape)].reshape(1).view(np.uint8)
+    steps = zip(array.shape, array.strides, strict=True)
+    span = sum((size - 1) * stride for size, stride in steps)
+    return as_strided(first, (span + array.itemsize,), (1,))
+
+
+class Box(NamedTuple):
+    """A part of a source that has rows and columns."""
+
+    source: Source
+    at: int
+    """The byte where it begins."""
+    shape: tuple[int, int]
+
+    def array(self) -> Array:
+        source = self.source
+        if 0 in self.shape:
+            return np.empty(self.shape, source.dtype)
+        return np.ndarray(self.shape, source.dtype, source.raw, self.at, source.strides)
+
+    def part(self, at: tuple[int, int], shape: tuple[int, int]) -> Box | None:
+        """The box of this shape at this row and column of it; None if it is larger."""
+        if shape == self.shape and at == (0, 0):
+            return self
+        (first, second), (rows, columns) = at, shape
+        if first + rows > self.shape[0] or second + columns > self.shape[1]:
+            return None
+        row, column = self.source.strides
+        return Box(self.source, self.at + first * row + second * column, shape)
+
+    def goes_on(self, other: Box, axis: int, length: int) -> bool:
+        """Whether `other` lies behind the first `length` along an axis."""
+        stride = self.source.strides[axis]
+        return (
+            self.source is other.source
+            and self.shape[1 - axis] == other.shape[1 - axis]
+            and stride != 0
+            and other.at == self.at + length * stride
+        )
 
 
 class Images:
     """The images of one launch of one kernel."""
 
     def __init__(self) -> None:
-        self.origins: dict[int, Origin] = {}
-        """By the identity of the slot's array."""
+        self.origins: dict[int, Box] = {}
+        """What slots stand for, by the identity of the slot's array."""
+        self.slots: dict[int, tuple[Array, Box]] = {}
+        """The slots themselves, as boxes."""
+        self.sources: dict[object, Source] = {}
         self.kept: dict[object, Array] = {}
         self.bytes = 0
 
-    def begin(self) -> None:
-        """Forget everything, at the start of a launch."""
+    def clear(self) -> None:
+        """Forget everything, before and after a launch: memory may change between."""
         self.origins.clear()
+        self.sources.clear()
         self._forget()
 
     def _forget(self) -> None:
         self.kept.clear()
         self.bytes = 0
 
-    def load(self, slot: Array, box: Array, keep: bool) -> None:
-        """A load of `box` into a slot, which is not made."""
+    def source(
+        self, load: DirectLoad, memories: Sequence[Memory], grid: Sequence[int]
+    ) -> Source | None:
+        """What a load reads in this launch; None if it has to be made."""
+        if not load.is_safe(memories):
+            return None
+        keep = load.pays(grid)
+        key = load.number, load.dims, keep
+        if key not in self.sources:
+            self.sources[key] = Source.of(memories[load.number].array, load.dims, keep)
+        return self.sources[key]
+
+    def load(
+        self, slot: Array, source: Source, at: int, rows: int, columns: int
+    ) -> None:
+        """A load of the box at byte `at` into a slot, which is not made."""
         before = self.origins.get(id(slot))
         if before is not None:
-            rows, columns = before.box.shape
-            if rows > box.shape[0] or columns > box.shape[1]:
+            old_rows, old_columns = before.shape
+            if old_rows > rows or old_columns > columns:
                 # Some of it stays.
-                slot[:rows, :columns] = before.box
-        self.origins[id(slot)] = Origin(box, keep)
+                slot[:old_rows, :old_columns] = before.array()
+        self.origins[id(slot)] = Box(source, at, (rows, columns))
 
-    def part(
-        self, slot: Array, at: tuple[int, int], shape: tuple[int, int]
-    ) -> tuple[Array, bool]:
-        """A box of a slot, and whether to keep its image."""
-        (first, second), (rows, columns) = at, shape
+    def part(self, slot: Array, at: tuple[int, int], shape: tuple[int, int]) -> Box:
+        """A box of a slot, or of what the slot stands for."""
         origin = self.origins.get(id(slot))
         if origin is not None:
-            box, keep = origin
-            if box.shape == shape and at == (0, 0):
-                return box, keep
-            if first + rows <= box.shape[0] and second + columns <= box.shape[1]:
-                return box[first : first + rows, second : second + columns], keep
+            part = origin.part(at, shape)
+            if part is not None:
+                return part
             # More than was loaded last.
-            slot[: box.shape[0], : box.shape[1]] = box
-        return slot[first : first + rows, second : second + columns], False
+            slot[: origin.shape[0], : origin.shape[1]] = origin.array()
+        if id(slot) not in self.slots:
+            self.slots[id(slot)] = slot, Box(Source.of(slot), 0, slot.shape)
+        part = self.slots[id(slot)][1].part(at, shape)
+        assert part is not None, "what a group reads lies in its buffers"
+        return part
 
     def keep(self, key: object, image: Array) -> None:
-        if self.bytes > MOST_BYTES:
+        if self.bytes + image.nbytes > MOST_BYTES:
             self._forget()
         self.kept[key] = image
         self.bytes += image.nbytes
 
 
-@dataclass(frozen=True)
+@record
 class DirectLoad:
     """A load that need not be made."""
 
     number: int
     """Of the buffer argument that it reads."""
+    dims: tuple[int, int]
+    """The dimensions of rows and columns there, -1 for none."""
     free_axes: tuple[int, ...]
     """The axes of the grid that its box does not depend on."""
     stored: frozenset[int]
@@ -141,7 +218,7 @@ def direct_loads(
             number = numbers[load.memory]
             if number not in stored:
                 axes = _free_axes(kernel, load)
-                found[load] = DirectLoad(number, axes, stored)
+                found[load] = DirectLoad(number, load.box_dims, axes, stored)
     return found
 
 

@@ -10,21 +10,22 @@ every other dimension, and the places along the axes.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
 
 from pyptoc.dialects.diagnostics import Diagnostic, RunError
 from pyptoc.dialects.indexed import IndexedAccess
+from pyptoc.dialects.record import record
 from pyptoc.runtime.failures import raise_out_of_bounds
+from pyptoc.runtime.marks import Marks
 from pyptoc.runtime.memory import Array
 
 Key = tuple["slice[int, int, None] | Array", ...]
 """A subscript: ranges, and an array of places along each axis."""
 
 
-@dataclass(frozen=True)
+@record
 class Place:
     """The numbers of one execution of an indexed access."""
 
@@ -222,7 +223,7 @@ def gather(
         target[...] = lines.reshape(target.shape)
 
 
-@dataclass
+@record(frozen=False)
 class Seen:
     """The indices that the scatters of one launch have used, for `unique`."""
 
@@ -267,7 +268,7 @@ def _nth(keys: Array) -> Array:
 def scatter(
     access: Access,
     memory: Array,
-    marks: Array | None,
+    marks: Marks | None,
     indices: Sequence[Array],
     data: Array,
     at: Place,
@@ -288,7 +289,7 @@ def scatter(
     else:
         _accumulate(access, memory, key, parts, at)
     if marks is not None:
-        marks[key] = True
+        marks.elements[key] = True
 
 
 def _in_place(access: Access, parts: Array, at: Place) -> Array:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 import zipfile
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NoReturn, cast
 
 import numpy as np
@@ -27,6 +27,7 @@ from pyptoc.dialects.diagnostics import (
     error,
     place_of,
 )
+from pyptoc.dialects.record import record
 from pyptoc.runtime.bindings import Bindings
 from pyptoc.runtime.numerics import storage_dtype
 from pyptoc.runtime.signature import Argument, Signature, type_name
@@ -35,7 +36,7 @@ Array = npt.NDArray[Any]
 Input = Array | int | float
 
 
-@dataclass
+@record(frozen=False)
 class Inputs:
     """Complete inputs: values by argument name, and the sizes they imply."""
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyptoc.runtime.decode import table_f32
+from pyptoc.runtime.memory import aligned
 
 Array = NDArray[Any]
 EXACT_K = 1024
@@ -33,7 +34,7 @@ class Scratch:
         """Make room for operands of `a` and `b` elements and a result of `part`."""
         for name, size in (("a", a), ("b", b), ("part", part)):
             if getattr(self, name).size < size:
-                setattr(self, name, np.empty(size, np.float32))
+                setattr(self, name, aligned(size, np.float32))
 
     def room(self, name: str, size: int) -> Array:
         """One of them, with room for `size` elements."""
@@ -52,6 +53,9 @@ def start_at(c: Array, bias: Array, accumulate: bool) -> bool:
 def product(a: Array, b: Array, c: Array, part: Array, accumulate: bool) -> None:
     """`c (+)= a @ b`: a [m, k] and b [k, n] in f32, c [m, n] in f32 or i32."""
     depth = a.shape[1]
+    # The stride of a vector changes the order in which a library adds it up.
+    a = np.ascontiguousarray(a) if c.shape[0] == 1 else a
+    b = np.ascontiguousarray(b) if c.shape[1] == 1 else b
     if c.dtype == np.int32:
         _integer_product(a, b, c, part, accumulate)
     elif not accumulate:

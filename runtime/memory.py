@@ -10,7 +10,6 @@ matmul would decode them anyway. What nobody wrote is 0xFF: NaN in every float t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -19,9 +18,11 @@ from numpy.typing import NDArray
 from xdsl.ir import Attribute
 
 from pyptoc.dialects.diagnostics import CompileError, Diagnostic
+from pyptoc.dialects.record import record
 from pyptoc.dialects.tile_alloc import Allocation
 from pyptoc.dialects.tile_types import BufType, Space, bytes_of
 from pyptoc.runtime.machine import Machine
+from pyptoc.runtime.marks import Marks
 from pyptoc.runtime.numerics import storage_dtype
 
 Array = NDArray[Any]
@@ -33,26 +34,40 @@ _IMAGES = (Space.L0A, Space.L0B)
 _PACKED = (Space.SCALE_A, Space.SCALE_B)
 
 
-@dataclass(frozen=True)
+LINE = 64
+"""Bytes of a cache line. numpy aligns to 16, and then wide loads straddle two lines."""
+
+
+def aligned(shape: int | tuple[int, ...], dtype: Any) -> Array:
+    """An array, not initialised, that starts at a cache line."""
+    sizes = (shape,) if isinstance(shape, int) else shape
+    dtype = np.dtype(dtype)
+    size = prod(sizes) * dtype.itemsize
+    raw = np.empty(size + LINE, np.uint8)
+    start = -raw.__array_interface__["data"][0] % LINE
+    return raw[start : start + size].view(dtype).reshape(sizes)
+
+
+@record
 class Memory:
-    """An array in gm; `written` marks its elements that were stored, if asked for."""
+    """An array in gm; `written` marks what of it was stored, if asked for."""
 
     array: Array
-    written: Array | None = None
+    written: Marks | None = None
 
     @staticmethod
     def uninitialised(
         shape: tuple[int, ...], element: Attribute, marked: bool, read: bool = True
     ) -> Memory:
         """read: whether anything may see what it holds before it is written."""
-        array = np.empty(shape, storage_dtype(element))
+        array = aligned(shape, storage_dtype(element))
         if read:
             array.reshape(-1).view(np.uint8)[...] = POISON
-        return Memory(array, np.zeros(shape, np.bool_) if marked else None)
+        return Memory(array, Marks(shape) if marked else None)
 
     def reshaped(self, shape: tuple[int, ...]) -> Memory:
         """An alias with other sizes and as many elements."""
-        marks = None if self.written is None else self.written.reshape(shape)
+        marks = None if self.written is None else self.written.reshaped(shape)
         return Memory(self.array.reshape(shape), marks)
 
     def placed(
@@ -64,12 +79,7 @@ class Memory:
         if min(shape, default=0) < 0 or not 0 <= offset <= end <= self.array.size:
             return None
         array = self.array[offset:end].view(dtype).reshape(shape)
-        if self.written is None:
-            return Memory(array)
-        # An element is marked where its first byte is.
-        marks = self.written[offset : end : dtype.itemsize].reshape(shape)
-        marks[...] = False
-        return Memory(array, marks)
+        return Memory(array, None if self.written is None else Marks(shape))
 
     def reinterpreted(self, dtype: np.dtype[Any]) -> Memory:
         """An alias to read: its last dimension holds as many elements as fit."""
@@ -108,9 +118,7 @@ class Buffers:
 
     def _raw(self, key: object, size: int) -> Array:
         if key not in self.storage:
-            # Words, so that every type is aligned.
-            words = np.empty(-(-size // 8), np.uint64)
-            self.storage[key] = words.view(np.uint8)
+            self.storage[key] = aligned(size, np.uint8)
             self.storage[key].fill(POISON)
         return self.storage[key]
 

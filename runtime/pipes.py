@@ -17,16 +17,16 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from random import Random
 from typing import NoReturn
 
 from xdsl.ir import Operation
 
 from pyptoc.dialects.diagnostics import Diagnostic, Note, RunError
+from pyptoc.dialects.record import record
 
 
-@dataclass(frozen=True)
+@record
 class Flag:
     """A flag of one core."""
 
@@ -40,7 +40,7 @@ class Flag:
         return f"flag [{self.source} -> {self.target}, {self.number}]{of}"
 
 
-@dataclass(frozen=True)
+@record
 class SlotToken:
     """What one vector core has to do with a slot of a channel: it is free, or full."""
 
@@ -57,7 +57,7 @@ class SlotToken:
 Token = Flag | SlotToken
 
 
-@dataclass(frozen=True)
+@record
 class Issued:
     """One entry of a pipe's queue."""
 

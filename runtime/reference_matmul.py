@@ -46,7 +46,12 @@ def product(a: Array, b: Array) -> Array:
 
 
 def _fold(a: Array, b: Array) -> Array:
-    """A matrix b serves all leading dimensions of a in one product."""
+    """A matrix b serves all leading dimensions of a in one product.
+
+    How a library adds up a vector depends on its stride, so vectors have none here.
+    """
+    a = np.ascontiguousarray(a) if a.shape[-2] == 1 else a
+    b = np.ascontiguousarray(b) if b.shape[-1] == 1 else b
     if b.ndim == 2 and a.ndim > 2:
         rows = a.reshape(math.prod(a.shape[:-1]), a.shape[-1])
         return (rows @ b).reshape(*a.shape[:-1], b.shape[-1])

@@ -9,7 +9,7 @@ parser stamps from the source: xDSL renames values when it prints.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import cast
 
 from xdsl.dialects.builtin import (
@@ -34,13 +34,14 @@ from xdsl.ir import Attribute
 
 from pyptoc.dialects.diagnostics import did_you_mean, error
 from pyptoc.dialects.pypto.attrs import DataAttr, DataRule, TolAttr
+from pyptoc.dialects.record import record
 from pyptoc.runtime.numerics import STORAGE
 
 DYNAMIC = -(2**63)
 """How xDSL stores a `?`."""
 
 
-@dataclass(frozen=True)
+@record
 class Tolerance:
     """
     When a result is close enough: `|got - expected| <= atol + rtol * |expected|`.
@@ -76,7 +77,7 @@ class Tolerance:
         return f"|d| <= {bound}{spare}"
 
 
-@dataclass(frozen=True)
+@record
 class Argument:
     """One input: a tensor, or a scalar where `shape` is None."""
 
@@ -97,7 +98,7 @@ class Argument:
         return self.shape is None
 
 
-@dataclass(frozen=True)
+@record
 class Result:
     """One output; `in_place` when it is an argument's storage, updated."""
 
@@ -109,7 +110,7 @@ class Result:
     type_text: str
 
 
-@dataclass(frozen=True)
+@record
 class Signature:
     """The entry function's name, arguments and results."""
 

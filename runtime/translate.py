@@ -22,7 +22,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, NoReturn, cast
 
 import numpy as np
@@ -32,6 +31,7 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 
 from pyptoc.dialects.npu_kernel import KernelOp
 from pyptoc.dialects.pypto.scalars import DimOp
+from pyptoc.dialects.record import record
 from pyptoc.dialects.tile import AllocOp, SlotOp
 from pyptoc.dialects.tile_channel import HALVES
 from pyptoc.dialects.tile_flags import FlagOp, SetFlagOp
@@ -50,14 +50,14 @@ from pyptoc.runtime.channels import run_sections
 from pyptoc.runtime.codegen import Translator, Value
 from pyptoc.runtime.failures import raise_out_of_bounds
 from pyptoc.runtime.matmul import Scratch
-from pyptoc.runtime.memory import Array, Buffers, Memory
+from pyptoc.runtime.memory import Array, Buffers, Memory, aligned
 from pyptoc.runtime.pipes import Flag, Issued, Pipes
 
 _LOCAL = re.compile(r"\bv\d+\b")
 """The name of an SSA value in the generated source (see `Translator.fresh`)."""
 
 
-@dataclass
+@record(frozen=False)
 class Core:
     """What the kernels of one executor share: memory, work space, settings."""
 
@@ -89,7 +89,7 @@ class Core:
         """A work array; the same for the same number, shape and type."""
         key = (number, shape, np.dtype(dtype))
         if key not in self._work:
-            self._work[key] = np.empty(shape, dtype)
+            self._work[key] = aligned(shape, dtype)
         return self._work[key]
 
 
@@ -104,6 +104,8 @@ class KernelTranslator(Translator):
         """Values known to lie in 0 .. limit, from checks that were written before."""
         self.boxes: dict[str, str] = {}
         """Locals that hold a slice, by its text."""
+        self.stand_ins: dict[SSAValue, str] = {}
+        """Locals that hold the box in gm of a buffer (`in_place.py`)."""
         self.at_launch: list[Callable[[], None]] = []
         """What to do before each launch: forget what a launch checks as a whole."""
         self.channels: list[str] = []
@@ -127,6 +129,7 @@ class KernelTranslator(Translator):
             **translate_mixed.handlers(self),
         }
         self.cube = translate_cube.Groups(self)
+        self.in_place = translate_transfer.InPlaceTransfers(self)
         self._write()
         self.run: Callable[..., None] = self.compiled("kernel")
 
@@ -164,6 +167,7 @@ class KernelTranslator(Translator):
         for prepare in self.at_launch:
             prepare()
         self.guarded(self.run, grid, walk.tasks(grid), memories, scalars)
+        self.cube.images.clear()
 
     def place(self, op: Operation | None, values: dict[str, Any]) -> str:
         """`in task (%i = 0) of @k, in loop (%k = 256)`"""
@@ -182,6 +186,7 @@ class KernelTranslator(Translator):
             for number, scalar in enumerate(kernel.scalar_args):
                 self.line(f"{self.define(scalar)} = scalars[{number}]")
             self.cube.begin_launch()
+            self.in_place.begin_launch()
             names = "".join(f"{self.define(index)}," for index in kernel.grid_args)
             self.line(f"for ({names}) in tasks:")
             self.loops += [(self.names[index], index) for index in kernel.grid_args]
@@ -193,6 +198,7 @@ class KernelTranslator(Translator):
         self.names[buffer] = f"b{number}"
         self.line(f"b{number} = memories[{number}].array")
         self.line(f"w{number} = memories[{number}].written")
+        self.line(f"strides{number} = b{number}.strides")
         for dim, size in enumerate(memory_shape(buffer)):
             if size == DYNAMIC_INDEX:
                 self.line(f"d{number}_{dim} = b{number}.shape[{dim}]")
@@ -240,6 +246,7 @@ class KernelTranslator(Translator):
 
     def operation(self, op: Operation) -> None:
         if not self.cube.belongs_to_group(op):
+            self.in_place.before(op)
             super().operation(op)
 
     @contextmanager
@@ -334,14 +341,21 @@ class KernelTranslator(Translator):
 
     def corner(self, buffer: SSAValue, rows: Value, columns: Value) -> str:
         """The text of the top left box of a buffer."""
+        if buffer in self.stand_ins:
+            return self.stand_ins[buffer]
+        text = self.slice(buffer, rows, columns)
+        return text if text == self.ref(buffer) else self.kept(text)
+
+    def slice(self, buffer: SSAValue, rows: Value, columns: Value) -> str:
+        """The text that cuts it out."""
         name = self.ref(buffer)
         kind = buffer_type(buffer)
         if rows == kind.rows and columns == kind.columns:
             return name
         if columns == kind.columns:
-            return self.kept(f"{name}[:{self.ref(rows)}]")
+            return f"{name}[:{self.ref(rows)}]"
         first = "" if rows == kind.rows else self.ref(rows)
-        return self.kept(f"{name}[:{first}, :{self.ref(columns)}]")
+        return f"{name}[:{first}, :{self.ref(columns)}]"
 
     def kept(self, text: str) -> str:
         """A local with the value of `text`, written once in a scope."""

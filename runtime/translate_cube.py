@@ -20,12 +20,12 @@ adversarial order, make each move. With `check` each load is made.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue
 
+from pyptoc.dialects.record import record
 from pyptoc.dialects.tile import SlotOp, allocation_of
 from pyptoc.dialects.tile_flags import BarrierOp, FlagOp
 from pyptoc.dialects.tile_move import MoveOp
@@ -102,7 +102,7 @@ def _matmul(to: KernelTranslator, operation: Operation) -> None:
         to.line(call)
 
 
-@dataclass(frozen=True)
+@record
 class Group:
     """A matmul and the moves of its operands (and scales), in operand order."""
 
@@ -122,9 +122,8 @@ class Groups:
         self.steps: dict[Block, str] = {}
         """The list of steps of each loop that is one group."""
         self.images = Images()
-        self.direct: dict[Operation, tuple[str, str]] = {}
-        """Loads that need not be made, with the locals that say whether they are made,
-        and whether their images are kept."""
+        self.direct: dict[Operation, str] = {}
+        """Loads that need not be made, with the locals of what they read then."""
         self.pieces = self.site = ""
         """In a loop whose products are put off: the locals of them and of the group."""
         if to.core.fuse and to.core.pipes is None:
@@ -137,29 +136,33 @@ class Groups:
             return
         loads = direct_loads(to.kernel, self.of, frozenset(to.stored))
         if loads:
-            to.at_launch.append(self.images.begin)
+            to.at_launch.append(self.images.clear)
             to.scope["load"] = self.images.load
-        for load, direct in loads.items():
-            names = self.direct[load] = to.fresh(), to.fresh()
-            for name, text in zip(
-                names,
-                (
-                    f"{to.bind(direct.is_safe)}(memories)",
-                    f"{to.bind(direct.pays)}(grid)",
-                ),
-                strict=True,
-            ):
-                to.line(f"{name} = {text}")
+            source = to.bind(self.images.source)
+            for load, direct in loads.items():
+                self.direct[load] = name = to.fresh()
+                to.line(f"{name} = {source}({to.bind(direct)}, memories, grid)")
+            names = " and ".join(self.direct.values())
+            to.line(f"direct = {names}")
 
-    def load(self, op: LoadOp, target: str, source: str) -> None:
-        """Write a load, or what its buffer stands for."""
+    def load(self, op: LoadOp, box: str) -> bool:
+        """Write what a load's buffer stands for, or `else:` the load.
+
+        box: the text of it in gm. False: there is just the load to write.
+        """
         to = self.to
         if op not in self.direct:
-            to.line(f"{target}[...] = {source}")
-            return
-        safe, pays = self.direct[op]
-        to.line(f"if {safe}: load({to.ref(op.dest)}, {source}, {pays})")
-        to.line(f"else: {target}[...] = {source}")
+            return False
+        name, memory = self.direct[op], to.ref(op.memory)
+        strides = "strides" + memory[1:]
+        offsets = (to.ref(offset) for offset in op.mixed_offsets)
+        terms = [f"{offset} * {strides}[{n}]" for n, offset in enumerate(offsets)]
+        at = " + ".join(term for term in terms if not term.startswith("0 ")) or "0"
+        rows, columns = map(to.ref, op.extents)
+        slot = to.ref(op.dest)
+        to.line(f"if {name}: load({slot}, {name}, {at}, {rows}, {columns})")
+        to.line(f"else: {slot}[:{rows}, :{columns}] = {box}")
+        return True
 
     def belongs_to_group(self, op: Operation) -> bool:
         """Write a group's matmul; its moves are left out. False: no group."""
@@ -227,9 +230,8 @@ class Groups:
             to.line(f"{site}.run({steps}, {sources}, {self._dest(group)})")
             return
         to.line(f"{self.site}.put_off({steps}, {sources}, {self.pieces})")
-        safe = " and ".join(dict.fromkeys(safe for safe, _ in self.direct.values()))
         dest = self._dest(group)
-        to.line(f"if not ({safe}): {self.site}.finish({self.pieces}, {dest})")
+        to.line(f"if not direct: {self.site}.finish({self.pieces}, {dest})")
 
     def _dest(self, group: Group) -> str:
         """The accumulator, and what sums in it start at."""

@@ -7,13 +7,13 @@ if the columns come first, and it lacks a dimension that the box does not have.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn, cast
 
 import numpy as np
 from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Attribute, Operation
 
+from pyptoc.dialects.record import record
 from pyptoc.dialects.tile_move import MoveOp
 from pyptoc.dialects.tile_transfer import LoadOp, StoreOp, TransferOp
 from pyptoc.dialects.tile_types import Space, buffer_type
@@ -21,6 +21,7 @@ from pyptoc.runtime import numerics
 from pyptoc.runtime.codegen import Handler, Value
 from pyptoc.runtime.decode import decoder
 from pyptoc.runtime.failures import raise_out_of_bounds
+from pyptoc.runtime.in_place import InPlace, in_place
 from pyptoc.runtime.matmul import unpack_pairs
 
 if TYPE_CHECKING:
@@ -44,16 +45,18 @@ def _load(to: KernelTranslator, op: LoadOp) -> None:
     to.check_extents(op.dest, rows, columns)
     box = _checked_box(to, op)
     with to.instruction(op):
-        target = to.corner(op.dest, rows, columns)
         row, column = op.box_dims
         if column == -1 and row != -1:
             source = f"{box}[:, None]"
         else:
             source = f"{box}.T" if row > column != -1 else box
-        to.cube.load(op, target, source)
+        if not (to.cube.load(op, source) or to.in_place.load(op, source)):
+            to.line(f"{to.corner(op.dest, rows, columns)}[...] = {source}")
 
 
 def _store(to: KernelTranslator, op: StoreOp) -> None:
+    if to.in_place.store(op):
+        return
     rows, columns = op.extents
     to.check_extents(op.source, rows, columns)
     box = _checked_box(to, op)
@@ -63,9 +66,19 @@ def _store(to: KernelTranslator, op: StoreOp) -> None:
             fold = to.bind(_COMBINE[op.combine.data])
             source = f"{fold}({box}, {source})"
         to.line(f"{box} = {source}")
-        marks = "w" + box[1:]
-        number = marks[: marks.index("[")]
-        to.line(f"if {number} is not None: {marks} = True")
+        _mark(to, box)
+
+
+def _mark(to: KernelTranslator, box: str) -> None:
+    """Note that a box, given as its text, was stored."""
+    name, _, key = box.partition("[")
+    marks = "w" + name[1:]
+    *leading, last = key[:-1].split(", ")
+    if last == ":":
+        kind, key = "rows", f"{', '.join(leading) or '()'}]"
+    else:
+        kind = "elements"
+    to.line(f"if {marks} is not None: {marks}.{kind}[{key} = True")
 
 
 def _converted(to: KernelTranslator, op: StoreOp) -> str:
@@ -88,7 +101,7 @@ def _converted(to: KernelTranslator, op: StoreOp) -> str:
     return f"{to.bind(convert)}({source})"
 
 
-@dataclass(frozen=True)
+@record
 class _Drain:
     """What a store from l0c does to the accumulator: scales by column, relu, a cast."""
 
@@ -177,6 +190,63 @@ class _OutOfBounds:
                 continue
             raise_out_of_bounds(op, message)
         raise AssertionError("no dimension is out of bounds")
+
+
+# In place ----------------------------------------------------------------------------
+
+
+class InPlaceTransfers:
+    """The transfers of a kernel that need not be made (`in_place.py`)."""
+
+    def __init__(self, to: KernelTranslator) -> None:
+        self.to = to
+        self.found = InPlace({}, {}, {})
+        self.apart: dict[Operation, str] = {}
+        """The local that says whether a transfer need not be made."""
+        self.boxes: dict[StoreOp, str] = {}
+        if to.core.fuse and not to.core.check and to.core.pipes is None:
+            self.found = in_place(to.kernel, to.stored)
+
+    def begin_launch(self) -> None:
+        """Write what comes before the tasks."""
+        to = self.to
+        for op, apart in (*self.found.loads.items(), *self.found.stores.items()):
+            self.apart[op] = name = to.fresh()
+            to.line(f"{name} = {to.bind(apart)}(memories)")
+
+    def load(self, op: LoadOp, box: str) -> bool:
+        """Let a buffer stand for the box that is loaded. False: it must be loaded."""
+        to = self.to
+        if op not in self.found.loads:
+            return False
+        name = to.fresh()
+        to.line(f"{name} = {box}")
+        buffer = to.slice(op.dest, *op.extents)
+        to.line(f"if not {self.apart[op]}: {buffer}[...] = {name}; {name} = {buffer}")
+        to.stand_ins[op.dest] = name
+        return True
+
+    def before(self, op: Operation) -> None:
+        """Before the first use of a stored buffer: let it stand for its box."""
+        to, store = self.to, self.found.first.get(op)
+        if store is None:
+            return
+        to.op = store
+        to.check_extents(store.source, *store.extents)
+        box = self.boxes[store] = _checked_box(to, store)
+        name, buffer = to.fresh(), to.slice(store.source, *store.extents)
+        to.line(f"{name} = {box} if {self.apart[store]} else {buffer}")
+        to.stand_ins[store.source] = name
+
+    def store(self, op: StoreOp) -> bool:
+        """A store of such a buffer. False: it is none."""
+        to = self.to
+        if op not in self.boxes:
+            return False
+        box, name = self.boxes[op], to.stand_ins[op.source]
+        to.line(f"if not {self.apart[op]}: {box} = {name}")
+        _mark(to, box)
+        return True
 
 
 # Within a core -----------------------------------------------------------------------

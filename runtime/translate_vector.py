@@ -24,9 +24,10 @@ from pyptoc.dialects.tile import allocation_of
 from pyptoc.dialects.tile_types import BufType, buffer_type
 from pyptoc.dialects.tile_vector import VECTOR_FAMILIES, Form, VectorArg, VectorOp
 from pyptoc.runtime import numerics
-from pyptoc.runtime.codegen import Handler
+from pyptoc.runtime.codegen import Handler, Value
+from pyptoc.runtime.decode import decoder
 from pyptoc.runtime.memory import may_overlap
-from pyptoc.runtime.vector_math import FUNCTIONS
+from pyptoc.runtime.vector_math import FUNCTIONS, ROUNDINGS, round_to_integers
 
 if TYPE_CHECKING:
     from pyptoc.runtime.translate import KernelTranslator
@@ -113,10 +114,7 @@ class _Emitter:
         for arg in self.op.args:
             if not isinstance(arg, tuple) or arg[1] is Form.SCALAR:
                 continue
-            value, form = arg
-            rows = 1 if form in (Form.COL, Form.ONE) else self.m
-            columns = 1 if form in (Form.ROW, Form.ONE) else self.n
-            to.check_extents(value, rows, columns)
+            to.check_extents(arg[0], *self.box_of(arg))
 
     def text(self, arg: VectorArg) -> str:
         """The text of an input."""
@@ -125,9 +123,14 @@ class _Emitter:
         value, form = arg
         if form is Form.SCALAR:
             return self.scalar(value)
-        rows = 1 if form in (Form.COL, Form.ONE) else self.m
-        columns = 1 if form in (Form.ROW, Form.ONE) else self.n
-        return self.to.corner(value, rows, columns)
+        return self.to.corner(value, *self.box_of(arg))
+
+    def box_of(self, arg: VectorArg) -> tuple[Value, Value]:
+        """The rows and columns of an input."""
+        form = arg[1] if isinstance(arg, tuple) else Form.ONE
+        rows = 1 if form in (Form.COL, Form.ONE, Form.SCALAR) else self.m
+        columns = 1 if form in (Form.ROW, Form.ONE, Form.SCALAR) else self.n
+        return rows, columns
 
     def scalar(self, value: SSAValue) -> str:
         """The text of a scalar; an integer must fit the elements beside it."""
@@ -169,8 +172,12 @@ class _Emitter:
                 return numerics.storage_dtype(kind.element_type)
         return self.dtype
 
-    def work(self, dtype: np.dtype[Any] | type = np.float32) -> str:
-        """A fresh work array of the box's extents."""
+    def work(
+        self,
+        dtype: np.dtype[Any] | type = np.float32,
+        box: tuple[Value, Value] | None = None,
+    ) -> str:
+        """A fresh work array of the box's extents, or of those of a smaller one."""
         kind = self.kind
         if self.name in _REDUCTIONS:
             shape = (kind.rows, 1)
@@ -179,9 +186,10 @@ class _Emitter:
         array = self.to.core.work(self._works, shape, dtype)
         self._works += 1
         name = self.to.bind(array)
-        if (self.m, self.n) == shape:
+        rows, columns = box or (self.m, self.n)
+        if (rows, columns) == shape:
             return name
-        return self.to.kept(f"{name}[:{self.to.ref(self.m)}, :{self.to.ref(self.n)}]")
+        return self.to.kept(f"{name}[:{self.to.ref(rows)}, :{self.to.ref(columns)}]")
 
     def clear_of(self, *args: VectorArg) -> bool:
         """Whether the destination shares no bytes with these inputs."""
@@ -302,11 +310,11 @@ class _Emitter:
         if "zero_if_zero" not in self.op.properties:
             self.call(np.divide, self.text(a), self.text(b))
             return
-        zeros = self.work(np.bool_)
+        # A divisor is often a column: far fewer than the quotients.
+        zeros = self.work(np.bool_, self.box_of(b))
         self.to.line(f"{self.to.bind(np.equal)}({self.text(b)}, 0, out={zeros})")
         self.call(np.divide, self.text(a), self.text(b))
         copy = self.to.bind(np.copyto)
-        # Hardly ever is a divisor zero, and it is often a column: far fewer than these.
         self.to.line(f"if {zeros}.any(): {copy}({self.dest()}, 0, where={zeros})")
 
     def copy(self) -> None:
@@ -328,8 +336,22 @@ class _Emitter:
         def convert(values: np.ndarray) -> np.ndarray:
             return numerics.cast(values, target, mode, saturate)
 
-        text = f"{self.to.bind(convert)}({self.text(self.op.args[0])})"
-        self.assign(self.dest(), text)
+        given = self.text(self.op.args[0])
+        text = f"{self.to.bind(convert)}({given})"
+        integers = numerics.is_float(source) and target.kind in "iu"
+        if integers and mode in ROUNDINGS:
+            self.to.line(f"if not {self.rounded(given, source, mode)}:")
+            with self.to.indented():
+                self.assign(self.dest(), text)
+        else:
+            self.assign(self.dest(), text)
+
+    def rounded(self, given: str, source: np.dtype[Any], mode: str | None) -> str:
+        """The text of a cast to integers that is done unless it saturates."""
+        self.to.core.scratch.reserve(a=self.kind.rows * self.kind.columns)
+        decode = self.to.bind(decoder(source))
+        rounding = f"{self.to.bind(round_to_integers)}({self.to.bind(ROUNDINGS[mode])}"
+        return f"{rounding}, {decode}({given}, S.a), {self.work()}, {self.dest()})"
 
     def reduce(self) -> None:
         ufunc = _REDUCTIONS[self.name]

@@ -102,6 +102,33 @@ def _gelu(x: Array, out: Array, first: Array, second: Array) -> None:
     np.multiply(x, argument, out=out)
 
 
+ROUNDINGS: dict[str | None, np.ufunc] = {
+    None: np.trunc,
+    "none": np.trunc,
+    "trunc": np.trunc,
+    "rint": np.rint,
+    "floor": np.floor,
+    "ceil": np.ceil,
+}
+"""How a cast of floats to integers rounds, where a ufunc does it."""
+
+
+def round_to_integers(rounding: np.ufunc, x: Array, whole: Array, out: Array) -> bool:
+    """A cast of f32 to an integer type, unless a value is NaN or does not fit.
+
+    whole: work space of the shape of x. False: there is one, and `out` is as it was.
+    """
+    rounding(x, out=whole)
+    if whole.size:
+        limits = np.iinfo(out.dtype)
+        low, high = float(limits.min), float(limits.max) + 1  # a power of 2
+        least = np.minimum.reduce(whole, axis=None)
+        if not (low <= least and np.maximum.reduce(whole, axis=None) < high):
+            return False
+    np.copyto(out, whole, casting="unsafe")
+    return True
+
+
 FUNCTIONS: dict[str, Function] = {
     "rsqrt": _rsqrt,
     "reciprocal": _reciprocal,

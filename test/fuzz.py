@@ -3,8 +3,9 @@ A long run of random operators, each checked after every pass, on all cores.
 
     python test/fuzz.py [--programs=2000] [--jobs=N] [--seed=0]
 
-Programs are drawn by hypothesis under its profile `long`. Each that fails is made small
-and printed; the end says how many programs, ops and passes were checked.
+Programs are drawn by hypothesis under its profile `long`, others for each seed. Each
+that fails is made small and printed; the end says how many programs, ops and passes
+were checked.
 """
 
 from __future__ import annotations

@@ -91,7 +91,8 @@ def without(program: Program, number: int) -> Program | None:
     """The program without a line, and without the block that the line opens."""
     lines = program.text.split("\n")
     line = lines[number]
-    if not line.startswith("  ") or "return" in line or "yield" in line:
+    kept = ("return", "yield", "attributes")
+    if not line.startswith("  ") or any(word in line for word in kept):
         return None
     last = number
     if line.endswith("{"):

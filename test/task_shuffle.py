@@ -17,6 +17,7 @@ from task_record import Launch, Recorder, RecordingExecutable
 from xdsl.dialects.builtin import ModuleOp
 
 from pyptoc.dialects.npu_kernel import kernels_of
+from pyptoc.dialects.record import record
 from pyptoc.dialects.walk import Walk
 from pyptoc.runtime.executor import _Program
 from pyptoc.runtime.machine import Machine
@@ -27,7 +28,7 @@ from pyptoc.runtime.signature import find_entry
 from pyptoc.runtime.translate import Core, KernelTranslator
 
 
-@dataclass(frozen=True)
+@record
 class OneTask(Walk):
     """A walk of a grid that is one of its tasks."""
 

@@ -12,7 +12,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from xdsl.ir import Data
@@ -21,6 +20,7 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
 from pyptoc.dialects.diagnostics import did_you_mean
+from pyptoc.dialects.record import record
 from pyptoc.dialects.walk import ASSIGNMENTS, Walk, parse_walk
 
 SPLIT_OFF = 0
@@ -235,7 +235,7 @@ class TilesAttr(Data[Tiles]):
                 printer.print_string(f"{comma}vec = {list(self.vec)}")
 
 
-@dataclass(frozen=True)
+@record
 class Tolerance:
     """How near a result must be: `|d| <= atol + rtol * |reference|`."""
 
@@ -308,7 +308,7 @@ Limit = int | float | str
 """A number, or an expression of dimension names in quotes."""
 
 
-@dataclass(frozen=True)
+@record
 class DataRule:
     """How `--random-inputs` fills an argument."""
 

@@ -23,7 +23,7 @@ clause, building and verifying all follow from these.
             source = call.tensor("source")
             return [reduction(call.site, source, call.int("axis"))]
 
-    @irdl_op_definition
+    @op_definition
     class SumOp(ReductionOp):
         \"\"\"Sum over one axis; f16 and bf16 accumulate in f32, rounded once.\"\"\"
         name = "pypto.sum"

@@ -19,10 +19,10 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
-    irdl_op_definition,
     opt_prop_def,
 )
 
+from pyptoc.dialects.op_definition import op_definition
 from pyptoc.dialects.pypto.brackets import element_of
 from pyptoc.dialects.pypto.call import Call
 from pyptoc.dialects.pypto.infer_elementwise import (
@@ -57,7 +57,7 @@ class BinaryOp(ElementwiseOp, ABC):
         return [elementwise(call.site, types, cls.DOMAIN, cls.ELEMENT, cls.HELP)]
 
 
-@irdl_op_definition
+@op_definition
 class AddOp(BinaryOp):
     """x + y.
 
@@ -87,7 +87,7 @@ class AddOp(BinaryOp):
         return types
 
 
-@irdl_op_definition
+@op_definition
 class SubOp(BinaryOp):
     """x - y.
 
@@ -101,7 +101,7 @@ class SubOp(BinaryOp):
     name = "pypto.sub"
 
 
-@irdl_op_definition
+@op_definition
 class MulOp(BinaryOp):
     """x * y.
 
@@ -116,7 +116,7 @@ class MulOp(BinaryOp):
     name = "pypto.mul"
 
 
-@irdl_op_definition
+@op_definition
 class DivOp(BinaryOp):
     """x / y of floats, correctly rounded.
 
@@ -136,7 +136,7 @@ class DivOp(BinaryOp):
     zero_if_zero = opt_prop_def(UnitAttr)
 
 
-@irdl_op_definition
+@op_definition
 class MaximumOp(BinaryOp):
     """The greater of x and y.
 
@@ -150,7 +150,7 @@ class MaximumOp(BinaryOp):
     name = "pypto.maximum"
 
 
-@irdl_op_definition
+@op_definition
 class MinimumOp(BinaryOp):
     """The lesser of x and y.
 
@@ -164,7 +164,7 @@ class MinimumOp(BinaryOp):
     name = "pypto.minimum"
 
 
-@irdl_op_definition
+@op_definition
 class PowOp(BinaryOp):
     """x to the power of y.
 
@@ -179,7 +179,7 @@ class PowOp(BinaryOp):
     DOMAIN = Domain.FLOAT
 
 
-@irdl_op_definition
+@op_definition
 class RemOp(BinaryOp):
     """x - y * trunc(x / y): the remainder has the sign of x.
 
@@ -193,7 +193,7 @@ class RemOp(BinaryOp):
     name = "pypto.rem"
 
 
-@irdl_op_definition
+@op_definition
 class FloordivOp(BinaryOp):
     """The whole quotient of integers, rounded toward minus infinity.
 
@@ -209,7 +209,7 @@ class FloordivOp(BinaryOp):
     DOMAIN = Domain.INTEGER
 
 
-@irdl_op_definition
+@op_definition
 class AndOp(BinaryOp):
     """Logical and of i1, bitwise and of integers.
 
@@ -223,7 +223,7 @@ class AndOp(BinaryOp):
     DOMAIN = Domain.BITS
 
 
-@irdl_op_definition
+@op_definition
 class OrOp(BinaryOp):
     """Logical or of i1, bitwise or of integers.
 
@@ -237,7 +237,7 @@ class OrOp(BinaryOp):
     DOMAIN = Domain.BITS
 
 
-@irdl_op_definition
+@op_definition
 class XorOp(BinaryOp):
     """Logical exclusive or of i1, bitwise of integers.
 
@@ -276,7 +276,7 @@ class ShiftOp(BinaryOp, ABC):
         return types
 
 
-@irdl_op_definition
+@op_definition
 class ShiftLeftOp(ShiftOp):
     """x * 2^y without the bits that leave on the left.
 
@@ -292,7 +292,7 @@ class ShiftLeftOp(ShiftOp):
     name = "pypto.shift_left"
 
 
-@irdl_op_definition
+@op_definition
 class ShiftRightOp(ShiftOp):
     """x / 2^y rounded toward minus infinity.
 

@@ -17,7 +17,6 @@ from xdsl.ir import Attribute, ParametrizedAttribute, TypeAttribute
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     irdl_attr_definition,
-    irdl_op_definition,
     operand_def,
     prop_def,
     result_def,
@@ -26,6 +25,7 @@ from xdsl.irdl import (
 )
 from xdsl.traits import MemoryAllocEffect, MemoryWriteEffect
 
+from pyptoc.dialects.op_definition import op_definition
 from pyptoc.dialects.pypto.base import PyptoOp
 from pyptoc.dialects.pypto.brackets import (
     OffsetList,
@@ -46,7 +46,7 @@ class ClaimsType(ParametrizedAttribute, TypeAttribute):
     name = "pypto.claims"
 
 
-@irdl_op_definition
+@op_definition
 class ClaimsOp(PyptoOp, Sizes):
     """The start of a check that no two iterations store to one element; made by passes.
 
@@ -72,7 +72,7 @@ class ClaimsOp(PyptoOp, Sizes):
         return [ClaimsType()]
 
 
-@irdl_op_definition
+@op_definition
 class ClaimOp(PyptoOp, Offsets, Sizes):
     """Says that an iteration stores the elements of a box; made by passes.
 

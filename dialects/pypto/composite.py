@@ -18,7 +18,6 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, TypeAttribute
 from xdsl.irdl import (
-    irdl_op_definition,
     operand_def,
     opt_operand_def,
     opt_prop_def,
@@ -30,6 +29,7 @@ from xdsl.irdl import (
 from xdsl.traits import Pure
 
 from pyptoc.dialects.literals import format_float
+from pyptoc.dialects.op_definition import op_definition
 from pyptoc.dialects.pypto import infer_composite as inference
 from pyptoc.dialects.pypto.base import PyptoOp
 from pyptoc.dialects.pypto.call import Call
@@ -41,7 +41,7 @@ from pyptoc.dialects.subscripts import Mixed
 # -- softmax ------------------------------------------------------------------
 
 
-@irdl_op_definition
+@op_definition
 class SoftmaxOp(PyptoOp):
     """exp(x - max) / sum(exp(x - max)) along an axis.
 
@@ -65,7 +65,7 @@ class SoftmaxOp(PyptoOp):
         return [inference.softmax(call.site, call.type("source"), call.int("axis"))]
 
 
-@irdl_op_definition
+@op_definition
 class OnlineSoftmaxOp(PyptoOp):
     """One step of a softmax over blocks: s [.., M, N] with the state m, l [.., M, 1].
 
@@ -99,7 +99,7 @@ class OnlineSoftmaxOp(PyptoOp):
         return inference.online_softmax(call.site, *types)
 
 
-@irdl_op_definition
+@op_definition
 class MaskCausalOp(PyptoOp, Structured):
     """s[.., i, c], but -inf where c > i + r.
 
@@ -174,7 +174,7 @@ class NormOp(PyptoOp, ABC):
         return [inference.norm(call.site, source, weights, target)]
 
 
-@irdl_op_definition
+@op_definition
 class RmsNormOp(NormOp):
     """x * (1 / sqrt(sum(x * x * (1/D)) + eps)) * gamma over the last axis.
 
@@ -195,7 +195,7 @@ class RmsNormOp(NormOp):
     )
 
 
-@irdl_op_definition
+@op_definition
 class LayerNormOp(NormOp):
     """d * (1 / sqrt(sum(d * d * (1/D)) + eps)) * gamma + beta, d = x - sum(x * (1/D)).
 
@@ -220,7 +220,7 @@ class LayerNormOp(NormOp):
 # -- activations --------------------------------------------------------------
 
 
-@irdl_op_definition
+@op_definition
 class SwigluOp(PyptoOp):
     """v * sigmoid(v) * g; of one operand, v and g are the halves of its last axis.
 
@@ -246,7 +246,7 @@ class SwigluOp(PyptoOp):
         return [inference.swiglu(call.site, *call.types("inputs"))]
 
 
-@irdl_op_definition
+@op_definition
 class RopeOp(PyptoOp):
     """Rotary position embedding: x * cos + concat(-x2, x1) * sin; x1, x2 halves of x.
 

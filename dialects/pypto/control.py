@@ -29,7 +29,6 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue, Use
 from xdsl.irdl import (
     AttrSizedOperandSegments,
-    irdl_op_definition,
     lazy_traits_def,
     prop_def,
     region_def,
@@ -51,6 +50,7 @@ from xdsl.utils.mlir_lexer import MLIRTokenKind
 
 from pyptoc.dialects.diagnostics import CompileError, Note, error
 from pyptoc.dialects.literals import located
+from pyptoc.dialects.op_definition import op_definition
 from pyptoc.dialects.parsing import ErrorOp, LocParser, has_error
 from pyptoc.dialects.pypto.attrs import CubeTileAttr, TilesAttr, VecTileAttr
 from pyptoc.dialects.pypto.base import PyptoOp
@@ -270,7 +270,7 @@ def _unknown() -> LocationAttr:
     return UnknownLoc()
 
 
-@irdl_op_definition
+@op_definition
 class YieldOp(PyptoOp):
     """The values of the next iteration of a `for`.
 
@@ -302,7 +302,7 @@ class YieldOp(PyptoOp):
         pass
 
 
-@irdl_op_definition
+@op_definition
 class ForOp(LoopOp):
     """Iterations one after the other that carry values.
 
@@ -392,7 +392,7 @@ def _check_yield(call: Call, index: int, carried: Attribute, given: Attribute) -
         )
 
 
-@irdl_op_definition
+@op_definition
 class ForallOp(LoopOp):
     """Independent iterations that store into write-only `outs`.
 

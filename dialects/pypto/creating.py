@@ -18,7 +18,6 @@ from xdsl.ir import Attribute, SSAValue, TypedAttribute
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     base,
-    irdl_op_definition,
     opt_operand_def,
     opt_prop_def,
     prop_def,
@@ -29,6 +28,7 @@ from xdsl.irdl import (
 from xdsl.traits import MemoryAllocEffect, Pure
 
 from pyptoc.dialects.literals import Number, as_element
+from pyptoc.dialects.op_definition import op_definition
 from pyptoc.dialects.pypto import infer_elementwise
 from pyptoc.dialects.pypto.base import PyptoOp
 from pyptoc.dialects.pypto.brackets import (
@@ -119,7 +119,7 @@ def _show_one(size: Mixed) -> str:
     return str(size) if isinstance(size, int) else f"%{size.name_hint or '?'}"
 
 
-@irdl_op_definition
+@op_definition
 class EmptyOp(CreatingOp):
     """An uninitialised tensor.
 
@@ -136,7 +136,7 @@ class EmptyOp(CreatingOp):
     SYNTAX = (SizeList(),)
 
 
-@irdl_op_definition
+@op_definition
 class FullOp(CreatingOp, Structured):
     """A tensor of one value: a number, or that of a scalar.
 
@@ -204,7 +204,7 @@ class FullOp(CreatingOp, Structured):
         return pointwise([], self.results)
 
 
-@irdl_op_definition
+@op_definition
 class ArangeOp(CreatingOp, Structured):
     """0, 1, 2, .. along the last dimension, equal in all others.
 

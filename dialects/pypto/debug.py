@@ -17,11 +17,12 @@ from xdsl.dialects.builtin import (
     TensorType,
 )
 from xdsl.ir import Attribute, Operation
-from xdsl.irdl import base, irdl_op_definition, operand_def, prop_def, traits_def
+from xdsl.irdl import base, operand_def, prop_def, traits_def
 from xdsl.traits import MemoryWriteEffect
 
 from pyptoc.dialects.diagnostics import error
 from pyptoc.dialects.literals import items
+from pyptoc.dialects.op_definition import op_definition
 from pyptoc.dialects.pypto.base import PyptoOp
 from pyptoc.dialects.pypto.brackets import shape_of
 from pyptoc.dialects.pypto.call import Call
@@ -33,7 +34,7 @@ SHOWN = base(TensorType) | base(IndexType) | base(IntegerType) | base(Float32Typ
 """What can be printed."""
 
 
-@irdl_op_definition
+@op_definition
 class ProbeOp(PyptoOp):
     """Adds an intermediate value to the outputs of a run, under a name of its own.
 
@@ -98,7 +99,7 @@ def _names_of(function: Operation) -> set[str]:
     return found
 
 
-@irdl_op_definition
+@op_definition
 class PrintOp(PyptoOp):
     """Shows a tensor or a scalar on the terminal (stderr), each time it is reached.
 

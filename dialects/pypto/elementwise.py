@@ -17,7 +17,6 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, TypeAttribute
 from xdsl.irdl import (
-    irdl_op_definition,
     operand_def,
     opt_prop_def,
     prop_def,
@@ -26,6 +25,7 @@ from xdsl.irdl import (
 )
 from xdsl.traits import Pure
 
+from pyptoc.dialects.op_definition import op_definition
 from pyptoc.dialects.pypto.base import PyptoOp
 from pyptoc.dialects.pypto.binary import (
     AddOp,
@@ -66,7 +66,7 @@ class CompareOp(BinaryOp, ABC):
     ELEMENT = i1
 
 
-@irdl_op_definition
+@op_definition
 class EqOp(CompareOp):
     """True where x equals y.
 
@@ -80,7 +80,7 @@ class EqOp(CompareOp):
     DOMAIN = Domain.ANY
 
 
-@irdl_op_definition
+@op_definition
 class NeOp(CompareOp):
     """True where x differs from y.
 
@@ -94,7 +94,7 @@ class NeOp(CompareOp):
     DOMAIN = Domain.ANY
 
 
-@irdl_op_definition
+@op_definition
 class LtOp(CompareOp):
     """True where x < y.
 
@@ -107,7 +107,7 @@ class LtOp(CompareOp):
     name = "pypto.lt"
 
 
-@irdl_op_definition
+@op_definition
 class LeOp(CompareOp):
     """True where x <= y.
 
@@ -120,7 +120,7 @@ class LeOp(CompareOp):
     name = "pypto.le"
 
 
-@irdl_op_definition
+@op_definition
 class GtOp(CompareOp):
     """True where x > y.
 
@@ -133,7 +133,7 @@ class GtOp(CompareOp):
     name = "pypto.gt"
 
 
-@irdl_op_definition
+@op_definition
 class GeOp(CompareOp):
     """True where x >= y.
 
@@ -146,7 +146,7 @@ class GeOp(CompareOp):
     name = "pypto.ge"
 
 
-@irdl_op_definition
+@op_definition
 class ClipOp(ElementwiseOp):
     """min(max(x, low), high).
 
@@ -167,7 +167,7 @@ class ClipOp(ElementwiseOp):
         return [elementwise(call.site, types_of(call), Domain.NUMBER)]
 
 
-@irdl_op_definition
+@op_definition
 class WhereOp(ElementwiseOp):
     """x where the condition c is true, else y.
 
@@ -195,7 +195,7 @@ class WhereOp(ElementwiseOp):
         return [where(call.site, types_of(call), element)]
 
 
-@irdl_op_definition
+@op_definition
 class CastOp(PyptoOp, Structured):
     """Converts the element type, rounding once.
 

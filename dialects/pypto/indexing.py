@@ -18,7 +18,6 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute
 from xdsl.irdl import (
-    irdl_op_definition,
     operand_def,
     opt_operand_def,
     opt_prop_def,
@@ -29,6 +28,7 @@ from xdsl.irdl import (
 )
 from xdsl.traits import Pure
 
+from pyptoc.dialects.op_definition import op_definition
 from pyptoc.dialects.pypto import infer_indexing as inference
 from pyptoc.dialects.pypto.base import PyptoOp
 from pyptoc.dialects.pypto.brackets import shape_of
@@ -47,7 +47,7 @@ from pyptoc.dialects.pypto.structure import (
 from pyptoc.dialects.pypto.syntax import Clause, Operands, Values
 
 
-@irdl_op_definition
+@op_definition
 class TopkOp(PyptoOp, Structured):
     """The k greatest elements along an axis and their indices, in descending order.
 
@@ -101,7 +101,7 @@ class TopkOp(PyptoOp, Structured):
         return selecting(self.source, axis, self.results, self.lengths)
 
 
-@irdl_op_definition
+@op_definition
 class GatherRowsOp(PyptoOp, Structured):
     """Rows of a tensor by number, or through a page table.
 
@@ -153,7 +153,7 @@ class GatherRowsOp(PyptoOp, Structured):
         return gathering(self.source, 0, self.indices, axes, self.result, rest)
 
 
-@irdl_op_definition
+@op_definition
 class ScatterRowsOp(PyptoOp, Structured):
     """The destination with some of its rows replaced; the last of equal indices wins.
 
@@ -199,7 +199,7 @@ class ScatterRowsOp(PyptoOp, Structured):
         return scattering(self.source, 0, [self.indices], axes, self.result, count)
 
 
-@irdl_op_definition
+@op_definition
 class GatherOp(PyptoOp, Structured):
     """x[.., idx[.., j, ..], ..]: picks along an axis; x and idx have one rank.
 
@@ -232,7 +232,7 @@ class GatherOp(PyptoOp, Structured):
         return gathering(self.source, axis, self.indices, range(rank), self.result)
 
 
-@irdl_op_definition
+@op_definition
 class IndexSelectOp(PyptoOp, Structured):
     """Whole slices of a tensor along an axis, by number.
 
@@ -268,7 +268,7 @@ class IndexSelectOp(PyptoOp, Structured):
         return gathering(self.source, axis, self.indices, [axis], self.result)
 
 
-@irdl_op_definition
+@op_definition
 class IndexAddOp(PyptoOp, Structured):
     """The destination with slices added along an axis, in index order.
 
@@ -307,7 +307,7 @@ class IndexAddOp(PyptoOp, Structured):
         return scattering(self.source, axis, [self.indices], [axis], self.result)
 
 
-@irdl_op_definition
+@op_definition
 class ScatterOp(PyptoOp, Structured):
     """dst[.., idx[.., j, ..], ..] = src[.., j, ..]: puts elements along an axis.
 
@@ -350,7 +350,7 @@ class ScatterOp(PyptoOp, Structured):
         return scattering(self.source, axis, [self.indices], range(rank), self.result)
 
 
-@irdl_op_definition
+@op_definition
 class IndexPutOp(PyptoOp, Structured):
     """dst[i0[n], i1[n], ..] = values[n]: an index for each leading dimension.
 
@@ -391,7 +391,7 @@ class IndexPutOp(PyptoOp, Structured):
         return scattering(self.source, 0, indices, [0], self.result, len(indices))
 
 
-@irdl_op_definition
+@op_definition
 class ArgsortOp(PyptoOp, Structured):
     """The i32 indices that sort an axis, ascending or `descending`; stable.
 
@@ -433,7 +433,7 @@ MASK_PATTERNS: dict[str, tuple[int, int]] = {
 """The patterns of `gather_mask`: one of how many elements, and which one."""
 
 
-@irdl_op_definition
+@op_definition
 class GatherMaskOp(PyptoOp):
     """The elements of the last axis that a repeated bit pattern selects.
 
@@ -462,7 +462,7 @@ class GatherMaskOp(PyptoOp):
         return [inference.gather_mask(call.site, call.type("source"), step, first)]
 
 
-@irdl_op_definition
+@op_definition
 class OneHotOp(PyptoOp, Structured):
     """True in column c of a row where any index of the row is c; n columns.
 

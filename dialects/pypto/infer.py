@@ -18,7 +18,6 @@ read as sentences.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple, NoReturn, TypeAlias, cast
 
@@ -48,6 +47,7 @@ from xdsl.utils.lexer import Span
 
 from pyptoc.dialects.diagnostics import Note, error
 from pyptoc.dialects.npu_attrs import MaxAttr
+from pyptoc.dialects.record import record
 
 DYNAMIC = DYNAMIC_INDEX
 """The size of a `?`: -(2**63), as in xDSL and MLIR."""
@@ -79,7 +79,7 @@ ELEMENT_TYPES: tuple[Attribute, ...] = (
 Place: TypeAlias = Operation | Attribute | Span[str] | None
 
 
-@dataclass(frozen=True)
+@record
 class Site:
     """What an error needs to name and point at an operation and its operands."""
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.ir import BlockArgument, SSAValue
 from xdsl.parser import Parser
 from xdsl.printer import Printer
@@ -14,6 +12,7 @@ from pyptoc.dialects.literals import i64_array
 from pyptoc.dialects.parsing import LocParser, has_error
 from pyptoc.dialects.pypto.call import Call
 from pyptoc.dialects.pypto.infer import show
+from pyptoc.dialects.record import record
 from pyptoc.dialects.subscripts import (
     INDEX,
     Mixed,
@@ -25,7 +24,7 @@ from pyptoc.dialects.subscripts import (
 BOUNDS = ("lower", "upper", "step")
 
 
-@dataclass(frozen=True)
+@record
 class Axis:
     """One index of a loop."""
 

@@ -13,7 +13,6 @@ from xdsl.dialects.builtin import StringAttr, TensorType, UnitAttr, f32, i32
 from xdsl.ir import Attribute, TypeAttribute
 from xdsl.irdl import (
     AttrSizedOperandSegments,
-    irdl_op_definition,
     operand_def,
     opt_operand_def,
     opt_prop_def,
@@ -23,6 +22,7 @@ from xdsl.irdl import (
 )
 from xdsl.traits import Pure
 
+from pyptoc.dialects.op_definition import op_definition
 from pyptoc.dialects.pypto import infer_einsum
 from pyptoc.dialects.pypto import infer_matmul as inference
 from pyptoc.dialects.pypto.attrs import CubeTileAttr
@@ -55,7 +55,7 @@ class ProductOp(PyptoOp, ABC):
     TILES = (CubeTileAttr,)
 
 
-@irdl_op_definition
+@op_definition
 class MatmulOp(ProductOp, Structured):
     """The matrix product over the last two dimensions; leading ones broadcast.
 
@@ -128,7 +128,7 @@ class MatmulOp(ProductOp, Structured):
         return contraction(self.lhs, self.rhs, self.result, turned, rows)
 
 
-@irdl_op_definition
+@op_definition
 class EpilogueOp(PyptoOp):
     """What is done to an accumulator while it is stored; made by passes.
 
@@ -164,7 +164,7 @@ class EpilogueOp(PyptoOp):
         return [inference.epilogue(site, acc, target, 1, *call.types("scale"))]
 
 
-@irdl_op_definition
+@op_definition
 class MmaOp(PyptoOp):
     """acc + a @ b on rank-2 tiles, as one step of a sum over K; made by passes.
 
@@ -216,7 +216,7 @@ class MmaOp(PyptoOp):
         ]
 
 
-@irdl_op_definition
+@op_definition
 class ScaledMmOp(ProductOp, Structured):
     """(a * sa) @ (b * sb) of f8 matrices with one E8M0 scale for 32 elements of K.
 
@@ -278,7 +278,7 @@ class ScaledMmOp(ProductOp, Structured):
         return contraction(self.lhs, self.rhs, self.result, turned, scales)
 
 
-@irdl_op_definition
+@op_definition
 class GroupedMatmulOp(ProductOp):
     """Consecutive groups of the rows of a, each times the matrix of its expert.
 
@@ -336,7 +336,7 @@ class GroupedMatmulOp(ProductOp):
         ]
 
 
-@irdl_op_definition
+@op_definition
 class EinsumOp(ProductOp):
     """The product of two tensors whose dimensions are named by letters.
 

@@ -16,7 +16,6 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, TypeAttribute
 from xdsl.irdl import (
     AttrSizedOperandSegments,
-    irdl_op_definition,
     operand_def,
     opt_operand_def,
     opt_prop_def,
@@ -28,6 +27,7 @@ from xdsl.irdl import (
 )
 from xdsl.traits import Pure
 
+from pyptoc.dialects.op_definition import op_definition
 from pyptoc.dialects.op_docs import clause_sample
 from pyptoc.dialects.pypto import infer_composite as inference
 from pyptoc.dialects.pypto.base import PyptoOp
@@ -39,7 +39,7 @@ SCALE_RULES = ("127/amax", "amax/127")
 """How `quantize` scales: q = rint(x * (127/amax)), or q = rint(x / (amax/127))."""
 
 
-@irdl_op_definition
+@op_definition
 class QuantizeOp(PyptoOp):
     """Quantisation to i8: of each line along an axis, in groups of it, or of all of x.
 
@@ -149,7 +149,7 @@ class QuantizeOp(PyptoOp):
                 )
 
 
-@irdl_op_definition
+@op_definition
 class DequantizeOp(PyptoOp):
     """f32(x) * s1 * s2, in this order, rounded once at the end.
 
@@ -193,7 +193,7 @@ class DequantizeOp(PyptoOp):
         ]
 
 
-@irdl_op_definition
+@op_definition
 class QuantMxOp(PyptoOp):
     """MX quantisation: f8 values and one E8M0 scale for 32 elements along the axis.
 

@@ -14,7 +14,6 @@ from typing import ClassVar
 from xdsl.dialects.builtin import IntegerAttr, TensorType, UnitAttr, i32
 from xdsl.ir import Attribute, TypeAttribute
 from xdsl.irdl import (
-    irdl_op_definition,
     operand_def,
     opt_prop_def,
     prop_def,
@@ -23,6 +22,7 @@ from xdsl.irdl import (
 )
 from xdsl.traits import Pure
 
+from pyptoc.dialects.op_definition import op_definition
 from pyptoc.dialects.pypto.base import PyptoOp
 from pyptoc.dialects.pypto.call import Call
 from pyptoc.dialects.pypto.infer_elementwise import (
@@ -103,7 +103,7 @@ class AccumulatingOp(ReductionOp, ABC):
         return [reduced if target is None else cls.reduced(call, element)]
 
 
-@irdl_op_definition
+@op_definition
 class SumOp(AccumulatingOp):
     """The sum of the elements; of none it is 0.
 
@@ -120,7 +120,7 @@ class SumOp(AccumulatingOp):
     MONOID = SUM
 
 
-@irdl_op_definition
+@op_definition
 class ProdOp(AccumulatingOp):
     """The product of the elements; of none it is 1.
 
@@ -136,7 +136,7 @@ class ProdOp(AccumulatingOp):
     MONOID = PRODUCT
 
 
-@irdl_op_definition
+@op_definition
 class MeanOp(AccumulatingOp):
     """The mean: the sum of x * (1/n); of no elements NaN.
 
@@ -151,7 +151,7 @@ class MeanOp(AccumulatingOp):
     DOMAIN = Domain.FLOAT
 
 
-@irdl_op_definition
+@op_definition
 class VarOp(AccumulatingOp):
     """The variance: the mean of (x - mean)^2, divided by n, not n - 1.
 
@@ -165,7 +165,7 @@ class VarOp(AccumulatingOp):
     DOMAIN = Domain.FLOAT
 
 
-@irdl_op_definition
+@op_definition
 class LogsumexpOp(AccumulatingOp):
     """log(sum(exp(x))) without overflow.
 
@@ -180,7 +180,7 @@ class LogsumexpOp(AccumulatingOp):
     DOMAIN = Domain.FLOAT
 
 
-@irdl_op_definition
+@op_definition
 class AmaxOp(ReductionOp):
     """The greatest element.
 
@@ -195,7 +195,7 @@ class AmaxOp(ReductionOp):
     MONOID = GREATEST
 
 
-@irdl_op_definition
+@op_definition
 class AminOp(ReductionOp):
     """The least element.
 
@@ -210,7 +210,7 @@ class AminOp(ReductionOp):
     MONOID = LEAST
 
 
-@irdl_op_definition
+@op_definition
 class ArgmaxOp(ReductionOp):
     """The index of the greatest element.
 
@@ -225,7 +225,7 @@ class ArgmaxOp(ReductionOp):
     ELEMENT = i32
 
 
-@irdl_op_definition
+@op_definition
 class ArgminOp(ReductionOp):
     """The index of the least element.
 
@@ -240,7 +240,7 @@ class ArgminOp(ReductionOp):
     ELEMENT = i32
 
 
-@irdl_op_definition
+@op_definition
 class CumsumOp(PyptoOp, Structured):
     """Running sums along an axis, each with its own element.
 

@@ -10,7 +10,6 @@ The tree is evaluated as written, in f32, each operation rounded once: no reorde
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from xdsl.dialects.builtin import f32
@@ -31,6 +30,7 @@ from pyptoc.dialects.literals import (
 )
 from pyptoc.dialects.parse_errors import end_before
 from pyptoc.dialects.parsing import LocParser
+from pyptoc.dialects.record import record
 from pyptoc.dialects.subscripts import count
 
 FUNCTIONS = {"pow": 2, "sqrt": 1, "exp": 1, "log": 1, "abs": 1, "min": 2, "max": 2}
@@ -39,7 +39,7 @@ FUNCTIONS = {"pow": 2, "sqrt": 1, "exp": 1, "log": 1, "abs": 1, "min": 2, "max":
 MAX_DEPTH = 60
 
 
-@dataclass(frozen=True)
+@record
 class ScalarExpr:
     """One node: `number` (value), `operand` (value is its position), or an operation.
 

@@ -27,7 +27,6 @@ from xdsl.irdl import (
     AttrSizedOperandSegments,
     EqAttrConstraint,
     base,
-    irdl_op_definition,
     operand_def,
     opt_prop_def,
     prop_def,
@@ -42,6 +41,7 @@ from xdsl.traits import NoMemoryEffect
 from pyptoc.dialects.expr import Compare, Expr
 from pyptoc.dialects.literals import located
 from pyptoc.dialects.npu_attrs import ExprAttr
+from pyptoc.dialects.op_definition import op_definition
 from pyptoc.dialects.parsing import LocParser, PoisonedError, has_error
 from pyptoc.dialects.pypto.base import PyptoOp
 from pyptoc.dialects.pypto.brackets import (
@@ -105,7 +105,7 @@ def _name(printer: Printer, value: SSAValue) -> str:
     return "%" + names[value]
 
 
-@irdl_op_definition
+@op_definition
 class IndexOp(PyptoOp, WithExpr):
     """Integer arithmetic: `index min(max(%act - %s1 + 1, 0), 2048)`.
 
@@ -182,7 +182,7 @@ def _check_symbols(call: Call, expr: Expr | Compare) -> None:
         )
 
 
-@irdl_op_definition
+@op_definition
 class ScalarOp(PyptoOp):
     """Float arithmetic on scalars: `scalar sqrt(1.0 - pow(%beta, %t)) : f32`.
 
@@ -272,7 +272,7 @@ def _highest(expr: ScalarExpr) -> int:
     return max((_highest(arg) for arg in expr.args), default=-1)
 
 
-@irdl_op_definition
+@op_definition
 class ReadOp(PyptoOp, Offsets):
     """One element as a scalar: `read %x[%i]`.
 
@@ -319,7 +319,7 @@ def read_type(call: Call, element: Attribute) -> Attribute:
     return f32
 
 
-@irdl_op_definition
+@op_definition
 class DimOp(PyptoOp):
     """The size of a dimension: `dim %x, 0`; of a tensor or a buffer.
 
@@ -355,7 +355,7 @@ class DimOp(PyptoOp):
         return [INDEX]
 
 
-@irdl_op_definition
+@op_definition
 class AssertOp(PyptoOp, WithExpr):
     """A condition checked at run time: `assert %a == %b, "{0} {1}"`.
 

@@ -15,7 +15,6 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, BlockArgument, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
-    irdl_op_definition,
     operand_def,
     prop_def,
     result_def,
@@ -24,6 +23,7 @@ from xdsl.irdl import (
 )
 from xdsl.traits import MemoryAllocEffect, NoMemoryEffect, Pure
 
+from pyptoc.dialects.op_definition import op_definition
 from pyptoc.dialects.pypto import infer_shape
 from pyptoc.dialects.pypto.base import PyptoOp
 from pyptoc.dialects.pypto.brackets import (
@@ -53,7 +53,7 @@ from pyptoc.dialects.subscripts import (
 SEGMENTS = AttrSizedOperandSegments(as_property=True)
 
 
-@irdl_op_definition
+@op_definition
 class ReshapeOp(PyptoOp, Sizes):
     """The same elements in row-major order with other sizes; -1 is what is left.
 
@@ -82,7 +82,7 @@ class ReshapeOp(PyptoOp, Sizes):
         return [infer_shape.reshape(call.site, call.type("source"), sizes_of(call))]
 
 
-@irdl_op_definition
+@op_definition
 class TransposeOp(PyptoOp):
     """Dimension i of the result is dimension perm[i] of x.
 
@@ -107,7 +107,7 @@ class TransposeOp(PyptoOp):
         return [infer_shape.transpose(call.site, source, call.ints("perm"))]
 
 
-@irdl_op_definition
+@op_definition
 class ExpandOp(PyptoOp, Sizes, Structured):
     """Repeats dimensions of static size 1; -1 keeps a dimension.
 
@@ -138,7 +138,7 @@ class ExpandOp(PyptoOp, Sizes, Structured):
         return pointwise([self.source], self.results)
 
 
-@irdl_op_definition
+@op_definition
 class ConcatOp(PyptoOp):
     """Tensors one after the other along an axis.
 
@@ -165,7 +165,7 @@ class ConcatOp(PyptoOp):
         return [infer_shape.concat(call.site, types, call.int("axis"))]
 
 
-@irdl_op_definition
+@op_definition
 class CloneOp(PyptoOp, Structured):
     """A copy with storage of its own.
 
@@ -231,7 +231,7 @@ class IntoOp(PyptoOp, Offsets, ABC):
         return dest
 
 
-@irdl_op_definition
+@op_definition
 class AssembleOp(IntoOp, Structured):
     """The destination with a part replaced, as a new value.
 
@@ -268,7 +268,7 @@ class AssembleOp(IntoOp, Structured):
         return replace(base, writes=(written,))
 
 
-@irdl_op_definition
+@op_definition
 class StoreOp(IntoOp):
     """Writes into an `outs` of an enclosing forall.
 

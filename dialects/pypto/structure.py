@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
 from math import inf
 
@@ -28,6 +27,7 @@ from xdsl.dialects.builtin import ShapedType
 from xdsl.ir import SSAValue
 
 from pyptoc.dialects.pypto.brackets import shape_of
+from pyptoc.dialects.record import record
 from pyptoc.dialects.subscripts import Mixed
 
 
@@ -50,7 +50,7 @@ class Runs(Enum):
     """A vector core, in a task of its own: data decide where it reads or writes."""
 
 
-@dataclass(frozen=True)
+@record
 class Monoid:
     """How partial results of a fold combine, and what an empty one is."""
 
@@ -69,7 +69,7 @@ WHOLE = -1
 """In the place of an axis: any point may touch all of the dimension."""
 
 
-@dataclass(frozen=True)
+@record
 class Access:
     """A tensor in the iteration space."""
 
@@ -81,7 +81,7 @@ class Access:
     """Where the first point lies; None: at the origin."""
 
 
-@dataclass(frozen=True)
+@record
 class Structure:
     """An op as its tilers see it."""
 

@@ -11,9 +11,10 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
-from xdsl.irdl import irdl_op_definition, result_def, traits_def
+from xdsl.irdl import result_def, traits_def
 from xdsl.traits import Pure
 
+from pyptoc.dialects.op_definition import op_definition
 from pyptoc.dialects.pypto.base import LiteralOp
 from pyptoc.dialects.pypto.call import Call
 from pyptoc.dialects.pypto.infer_elementwise import Domain, elementwise
@@ -45,7 +46,7 @@ class UnaryOp(ElementwiseOp, ABC):
         return [elementwise(call.site, call.types("inputs"), cls.DOMAIN)]
 
 
-@irdl_op_definition
+@op_definition
 class ExpOp(UnaryOp):
     """e to the power of x.
 
@@ -58,7 +59,7 @@ class ExpOp(UnaryOp):
     name = "pypto.exp"
 
 
-@irdl_op_definition
+@op_definition
 class LogOp(UnaryOp):
     """The natural logarithm.
 
@@ -71,7 +72,7 @@ class LogOp(UnaryOp):
     name = "pypto.log"
 
 
-@irdl_op_definition
+@op_definition
 class SqrtOp(UnaryOp):
     """The square root.
 
@@ -84,7 +85,7 @@ class SqrtOp(UnaryOp):
     name = "pypto.sqrt"
 
 
-@irdl_op_definition
+@op_definition
 class RsqrtOp(UnaryOp):
     """1 / sqrt(x), a division and no approximation.
 
@@ -97,7 +98,7 @@ class RsqrtOp(UnaryOp):
     name = "pypto.rsqrt"
 
 
-@irdl_op_definition
+@op_definition
 class NegOp(UnaryOp):
     """The negative of x.
 
@@ -112,7 +113,7 @@ class NegOp(UnaryOp):
     DOMAIN = Domain.SIGNED
 
 
-@irdl_op_definition
+@op_definition
 class AbsOp(UnaryOp):
     """The magnitude of x.
 
@@ -126,7 +127,7 @@ class AbsOp(UnaryOp):
     DOMAIN = Domain.SIGNED
 
 
-@irdl_op_definition
+@op_definition
 class ReluOp(UnaryOp):
     """The greater of x and 0.
 
@@ -140,7 +141,7 @@ class ReluOp(UnaryOp):
     DOMAIN = Domain.SIGNED
 
 
-@irdl_op_definition
+@op_definition
 class SigmoidOp(UnaryOp):
     """1 / (1 + exp(-x)).
 
@@ -153,7 +154,7 @@ class SigmoidOp(UnaryOp):
     name = "pypto.sigmoid"
 
 
-@irdl_op_definition
+@op_definition
 class SiluOp(UnaryOp):
     """x * sigmoid(x), also called swish.
 
@@ -166,7 +167,7 @@ class SiluOp(UnaryOp):
     name = "pypto.silu"
 
 
-@irdl_op_definition
+@op_definition
 class GeluOp(UnaryOp):
     """x * (1 + erf(x / sqrt(2))) / 2.
 
@@ -179,7 +180,7 @@ class GeluOp(UnaryOp):
     name = "pypto.gelu"
 
 
-@irdl_op_definition
+@op_definition
 class TanhOp(UnaryOp):
     """The hyperbolic tangent.
 
@@ -192,7 +193,7 @@ class TanhOp(UnaryOp):
     name = "pypto.tanh"
 
 
-@irdl_op_definition
+@op_definition
 class ReciprocalOp(UnaryOp):
     """1 / x.
 
@@ -205,7 +206,7 @@ class ReciprocalOp(UnaryOp):
     name = "pypto.reciprocal"
 
 
-@irdl_op_definition
+@op_definition
 class FloorOp(UnaryOp):
     """The greatest whole number that is at most x.
 
@@ -218,7 +219,7 @@ class FloorOp(UnaryOp):
     name = "pypto.floor"
 
 
-@irdl_op_definition
+@op_definition
 class CeilOp(UnaryOp):
     """The least whole number that is at least x.
 
@@ -231,7 +232,7 @@ class CeilOp(UnaryOp):
     name = "pypto.ceil"
 
 
-@irdl_op_definition
+@op_definition
 class TruncOp(UnaryOp):
     """x without its fraction: rounded toward zero.
 
@@ -244,7 +245,7 @@ class TruncOp(UnaryOp):
     name = "pypto.trunc"
 
 
-@irdl_op_definition
+@op_definition
 class RoundOp(UnaryOp):
     """The nearest whole number; halves go to the even one.
 
@@ -258,7 +259,7 @@ class RoundOp(UnaryOp):
     name = "pypto.round"
 
 
-@irdl_op_definition
+@op_definition
 class SinOp(UnaryOp):
     """The sine of x in radians.
 
@@ -271,7 +272,7 @@ class SinOp(UnaryOp):
     name = "pypto.sin"
 
 
-@irdl_op_definition
+@op_definition
 class CosOp(UnaryOp):
     """The cosine of x in radians.
 
@@ -284,7 +285,7 @@ class CosOp(UnaryOp):
     name = "pypto.cos"
 
 
-@irdl_op_definition
+@op_definition
 class ErfOp(UnaryOp):
     """The error function.
 
@@ -297,7 +298,7 @@ class ErfOp(UnaryOp):
     name = "pypto.erf"
 
 
-@irdl_op_definition
+@op_definition
 class LogicalNotOp(UnaryOp):
     """True where x is false.
 
@@ -311,7 +312,7 @@ class LogicalNotOp(UnaryOp):
     DOMAIN = Domain.TRUTH
 
 
-@irdl_op_definition
+@op_definition
 class BitwiseNotOp(UnaryOp):
     """Every bit of an integer turned.
 

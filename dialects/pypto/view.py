@@ -9,7 +9,6 @@ from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, IndexType, TensorTy
 from xdsl.ir import Attribute, TypeAttribute
 from xdsl.irdl import (
     AttrSizedOperandSegments,
-    irdl_op_definition,
     operand_def,
     opt_prop_def,
     prop_def,
@@ -20,6 +19,7 @@ from xdsl.irdl import (
 from xdsl.traits import NoMemoryEffect
 
 from pyptoc.dialects.npu_attrs import MaxAttr
+from pyptoc.dialects.op_definition import op_definition
 from pyptoc.dialects.pypto import infer_shape
 from pyptoc.dialects.pypto.base import PyptoOp
 from pyptoc.dialects.pypto.brackets import (
@@ -46,7 +46,7 @@ from pyptoc.dialects.subscripts import DYNAMIC, WHOLE, Mixed, Subscripted
 SEGMENTS = AttrSizedOperandSegments(as_property=True)
 
 
-@irdl_op_definition
+@op_definition
 class ViewOp(PyptoOp, Subscripted):
     """A part of a tensor: `view %x[%i, :, %o +: %n]`.
 
@@ -125,7 +125,7 @@ def _check_alignment(
         )
 
 
-@irdl_op_definition
+@op_definition
 class ReinterpretOp(PyptoOp):
     """All bytes of a tensor as elements of another type.
 

@@ -301,6 +301,18 @@ class TestAsking:
         assert code == 0
         named = [line.split()[0] for line in out.splitlines() if line[0] != " "]
         assert tuple(named) == DEFAULT_PIPELINE
+        option = out.index("    factor: int | None = none")
+        assert "Split every matmul into so many parts" in out[option:].splitlines()[1]
+
+    def test_every_option_of_a_pass_has_a_meaning(self) -> None:
+        from xdsl.passes import get_pass_option_infos
+
+        from pyptoc.lists import option_docs
+        from pyptoc.passes import DEFAULT_PIPELINE, pass_class
+
+        for cls in map(pass_class, DEFAULT_PIPELINE):
+            options = {option.name for option in get_pass_option_infos(cls)}
+            assert options == set(option_docs(cls)), cls.name
 
     def test_ops(self) -> None:
         code, out, _ = call("--list-ops")
@@ -311,6 +323,10 @@ class TestAsking:
         assert code == 0
         assert "pypto.softmax" in some
         assert "pypto.matmul" not in some
+        # Not in a name or summary, but in what is said of it.
+        assert (
+            "pypto.scatter_rows" in call("--list-ops=asserts that no index repeats")[1]
+        )
         assert call("--list-ops=zebra")[1] == "no op has 'zebra' in it\n"
 
     def test_every_op_has_a_summary(self) -> None:

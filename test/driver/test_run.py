@@ -280,6 +280,21 @@ class TestCheckEach:
         code, _, err = call("-", "--check-each", "--random-inputs=1", stdin=text)
         assert (code, "every result as in the source" in err) == (0, True)
 
+    @pytest.mark.parametrize(("m", "n"), [(1, 1), (1, 7), (7, 1)])
+    @pytest.mark.parametrize("flag", ["", "a_trans", "b_trans"])
+    def test_vectors(self, m: int, n: int, flag: str) -> None:
+        """A library may add up a vector in an order that depends on its stride."""
+        a = f"129x{m}" if flag == "a_trans" else f"{m}x129"
+        b = f"{n}x129" if flag == "b_trans" else f"129x{n}"
+        text = (
+            f"func.func @f(%a: tensor<{a}xf32>, %b: tensor<{b}xf32>)\n"
+            f"    -> tensor<{m}x{n}xf32> {{\n"
+            f"  %y = pypto.matmul %a, %b {{{flag}}}\n"
+            f"  func.return %y : tensor<{m}x{n}xf32>\n}}\n"
+        )
+        code, _, err = call("-", "--check-each", "--random-inputs=1", stdin=text)
+        assert (code, "every result as in the source" in err) == (0, True), err
+
     def test_integers_may_seldom_differ(self) -> None:
         # Within the tolerance, but in more than one element of a hundred.
         text = SCALE.replace('"q"', '"q", pypto.tol = #pypto.tol<atol = 1.0>')

@@ -118,20 +118,22 @@ func.func @bias(%a: tensor<?x64xbf16>, %b: tensor<64x96xbf16>, %s: tensor<96xf32
 
 // -----
 // CHECK-LABEL: func.func @no_bias
-// CHECK-COUNT-4: pypto.add
-// REMARK: the store of the product does not do the add: it adds no tensor
+// CHECK-COUNT-5: pypto.add
+// REMARK-COUNT-2: the store of the product does not do the add: it adds no tensor
 // REMARK: the store of the product does not do the add: a bias is one number for each column
 // REMARK: the store of the product does not do the add: a bias is one number for each column
 // REMARK: the store of the product does not do the add: it comes behind what the store does
-func.func @no_bias(%a: tensor<4x64xf16>, %b: tensor<64x96xf16>, %c: tensor<4x96xf32>, %d: tensor<4x1xf32>, %s: tensor<96xf32>)
-    -> (tensor<4x96xf32>, tensor<4x96xf32>, tensor<4x96xf32>, tensor<4x96xf32>) {
+func.func @no_bias(%a: tensor<4x64xf16>, %b: tensor<64x96xf16>, %c: tensor<4x96xf32>, %d: tensor<4x1xf32>, %s: tensor<96xf32>, %n: f32)
+    -> (tensor<4x96xf32>, tensor<4x96xf32>, tensor<4x96xf32>, tensor<4x96xf32>, tensor<4x96xf32>) {
   %x = pypto.matmul %a, %b
   %0 = pypto.add %x, 1.0
+  %v = pypto.matmul %a, %b
+  %4 = pypto.add %v, %n
   %y = pypto.matmul %a, %b
   %1 = pypto.add %y, %c
   %z = pypto.matmul %a, %b
   %2 = pypto.add %d, %z
   %w = pypto.matmul %a, %b {relu}
   %3 = pypto.add %w, %s
-  func.return %0, %1, %2, %3 : tensor<4x96xf32>, tensor<4x96xf32>, tensor<4x96xf32>, tensor<4x96xf32>
+  func.return %0, %1, %2, %3, %4 : tensor<4x96xf32>, tensor<4x96xf32>, tensor<4x96xf32>, tensor<4x96xf32>, tensor<4x96xf32>
 }

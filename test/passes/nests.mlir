@@ -91,3 +91,20 @@ func.func @gathers(%x: tensor<64x64xf16>, %i: tensor<4x16xi32>, %w: tensor<64x64
   }
   func.return %r : tensor<4x16x64xf32>
 }
+
+// A number that an inner loop carries lives in no tile.
+// REMARK: :[[# @LINE + 3]]:8: remark[PTO300]: the body of the loop is no single task: %n is a scalar that a loop carries
+func.func @counts(%x: tensor<64x64xf16>, %w: tensor<64x64xf16>, %n: index) -> tensor<64x64xf16> {
+  %e = pypto.empty[64, 64] : tensor<64x64xf16>
+  %r = pypto.forall (%j = 0 to 64 step 16) outs(%o = %e) {
+    %v = pypto.view %x[%j +: 16, :]
+    %p, %q = pypto.for (%i = 0 to 3) iter(%a = %n, %b = %v) {
+      %h = pypto.matmul %b, %w to f16
+      %c = pypto.index %a + %i
+      pypto.yield %c, %h
+    }
+    %y = pypto.exp %q
+    pypto.store %y into %o[%j, 0]
+  }
+  func.return %r : tensor<64x64xf16>
+}

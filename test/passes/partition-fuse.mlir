@@ -9,7 +9,7 @@
 // CHECK: not fused with the vector ops that read it: its result is read by 'func.return' as well
 // CHECK: not fused with the vector ops that read it: K is split in 2 parts, which meet in memory
 // CHECK: not fused with the vector ops that read it: a scan needs whole rows
-// CHECK: not fused with the vector ops that read it: it is read transposed
+// CHECK: not fused with the vector ops that read it: its dimensions are read in another order than its tiles have
 // CHECK: not fused with the vector ops that read it: two of the parts that are read overlap
 // CHECK: not fused with the vector ops that read it: a part of it is repeated along rows or columns
 // CHECK: not fused with the vector ops that read it: 'pypto.mul' stores one element a row, in every column tile

@@ -18,6 +18,7 @@ import pytest
 from numpy.typing import NDArray
 from random_fusion import fused
 from random_stages import stages
+from random_writer import Program
 
 import pyptoc
 from pyptoc.pipeline import default_pipeline
@@ -227,6 +228,38 @@ def test_few_long_rows(kind: str) -> None:
         got = found[name].astype(np.float64)
         atol = 1 if got.dtype == np.int8 else 1e-6
         np.testing.assert_allclose(got, want, rtol=1e-4, atol=atol)
+
+
+def test_row_values_that_leave_the_group_they_are_needed_in() -> None:
+    """%s is stored by one task, although each column tile of exp makes it, too; what
+    four reductions in a row need of each other is made once in each group."""
+    body = """
+      %m = pypto.amax %x axis -1 {keepdim}
+      %s = pypto.mul %m, 0.5
+      %e = pypto.sub %x, %s
+      %p = pypto.exp %e
+      %c = pypto.sum %p axis -1 {keepdim}
+      %h = pypto.mul %c, %s
+      %d = pypto.sub %e, %h
+      %t = pypto.amin %d axis -1 {keepdim}
+      %g = pypto.mul %d, %t
+      %u = pypto.sum %g axis -1 {keepdim}
+      %r = pypto.add %u, %t"""
+    types = "tensor<2x1xf32>, tensor<2x1xf32>"
+    text = function("%x: tensor<2x300001xf32>", types, body)
+    x = data((2, 300001), F32) * np.float32(0.01)
+    s = f64(x).max(axis=1, keepdims=True) / 2
+    d = f64(x) - s - s * np.exp(f64(x) - s).sum(axis=1, keepdims=True)
+    t = d.min(axis=1, keepdims=True)
+    golden = [(d * t).sum(axis=1, keepdims=True) + t, s]
+    forced = pipeline("force=true")
+    # Two tasks that store to one place are an error here.
+    within = {"r": 1e-3, "s": 1e-3}
+    stages(Program(text, {"x": x}, within), "ascend950", 1, pipeline=forced)
+    program = pyptoc.compile(text, pipeline=forced)
+    assert program.text.count("tile.row_max") == 5  # %m, and %s in four groups
+    for got, want in zip(program.run(x=x).values(), golden, strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-4)
 
 
 # Random programs ----------------------------------------------------------------------

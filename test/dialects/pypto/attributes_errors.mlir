@@ -67,7 +67,8 @@ func.func @vec_size(%a: tensor<16x8xf32>) {
 // -----
 
 func.func @unknown(%a: tensor<16x8xf32>) {
-  // CHECK: :[[# @LINE + 1]]:30: error[PTO100]: there is no pypto.vek
+  // CHECK: :[[# @LINE + 2]]:30: error[PTO100]: there is no pypto.vek
+  // CHECK: help: did you mean #pypto.vec?
   %y = pypto.exp %a {tile = #pypto.vek<8>}
   func.return
 }

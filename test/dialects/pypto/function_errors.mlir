@@ -27,6 +27,23 @@ func.func @unknown_key(%x: tensor<?xf32> {pypto.dim = ["a"]}) {
 
 // -----
 
+// CHECK: :[[# @LINE + 3]]:1: error[PTO143]: a function has no attribute 'tile'
+// CHECK: rule: it has pypto.tiles
+// CHECK: help: did you mean pypto.tiles?
+func.func @unknown_own_key() attributes {tile = #pypto.tiles<vec = [8]>} {
+  func.return
+}
+
+// -----
+
+// CHECK: :[[# @LINE + 2]]:1: error[PTO143]: pypto.tiles of a function is #pypto.vec<8>
+// CHECK: rule: it is #pypto.tiles<cube = .., vec = ..>
+func.func @kind_of_own_key() attributes {pypto.tiles = #pypto.vec<8>} {
+  func.return
+}
+
+// -----
+
 // CHECK: :[[# @LINE + 2]]:25: error[PTO164]: pypto.default of %x is i32, the argument is f32
 // CHECK: help: write the type: pypto.default = 1.0 : f32
 func.func @default_type(%x: f32 {pypto.default = 1 : i32}) {

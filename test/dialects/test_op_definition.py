@@ -1,0 +1,100 @@
+"""Operations are defined when they are first used, as xDSL would have done at once."""
+
+from __future__ import annotations
+
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+from typing import Any
+
+import pytest
+from xdsl.dialects.builtin import StringAttr, i32
+from xdsl.irdl import (
+    IRDLOperation,
+    irdl_op_definition,
+    opt_prop_def,
+    prop_def,
+    result_def,
+    traits_def,
+)
+from xdsl.irdl.operations import PropertyAccessor
+from xdsl.traits import Pure
+from xdsl.utils.exceptions import PyRDLOpDefinitionError, VerifyException
+
+from pyptoc.dialects.op_definition import op_definition
+
+
+def written() -> type[IRDLOperation]:
+    """The class of an operation, as it is written."""
+
+    class WordOp(IRDLOperation):
+        name = "test.word"
+        word = prop_def(StringAttr, default_value=StringAttr("none"))
+        note = opt_prop_def(StringAttr)
+        result = result_def(i32)
+        traits = traits_def(Pure())
+
+        def verify_(self) -> None:
+            if self.word == StringAttr("bad"):
+                raise VerifyException("a bad word")
+
+    return WordOp
+
+
+def is_defined(cls: type[IRDLOperation]) -> bool:
+    """Whether its fields have become accessors."""
+    return isinstance(cls.__dict__["word"], PropertyAccessor)
+
+
+def test_waits_for_the_first_operation():
+    lazy, eager = op_definition(written()), irdl_op_definition(written())
+    assert not is_defined(lazy)
+    assert is_defined(eager)
+    op = lazy.create(result_types=[i32])
+    assert is_defined(lazy)
+    assert op.word == StringAttr("none")
+    assert op.note is None
+    assert op.result.type == i32
+    assert lazy.get_irdl_definition() == eager.get_irdl_definition()
+
+
+def test_its_own_verifier_and_that_of_its_fields():
+    lazy = op_definition(written())
+    lazy.create(result_types=[i32]).verify()
+    with pytest.raises(VerifyException, match="a bad word"):
+        lazy.create(result_types=[i32], properties={"word": StringAttr("bad")}).verify()
+    with pytest.raises(VerifyException, match="result"):
+        lazy.create().verify()
+
+
+def test_traits_of_the_class():
+    lazy = op_definition(written())
+    assert lazy.has_trait(Pure)
+    assert is_defined(lazy)
+
+
+def test_what_is_wrong_is_found_then():
+    lazy = op_definition(type("WrongOp", (written(),), {"extra": 3}))
+    with pytest.raises(PyRDLOpDefinitionError):
+        lazy.get_irdl_definition()
+
+
+def test_threads_may_be_first_together():
+    """With a switch between nearly all steps, and 20 classes to define."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            for _ in range(20):
+                lazy = op_definition(written())
+                start = Barrier(4)
+                futures = [pool.submit(made_after, start, lazy) for _ in range(4)]
+                for future in futures:
+                    assert future.result().word == StringAttr("none")
+    finally:
+        sys.setswitchinterval(interval)
+
+
+def made_after(start: Barrier, cls: type[Any]) -> Any:
+    start.wait()
+    return cls.create(result_types=[i32])
