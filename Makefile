@@ -1,5 +1,6 @@
 # make demo   compile, run and check one operator        make test   everything
 # make lint   ruff and the type checker                   make bench  measurements
+# make calibrate  the timing model against measured kernels
 # make fuzz   2,000 random operators, after every pass    make coverage  lines tested
 PYTHON ?= python3
 VENV := .venv
@@ -8,7 +9,7 @@ OPERATOR := test/operators/grouped_matmul_swiglu_quant.mlir
 JOBS ?= auto
 PROGRAMS ?= 2000
 
-.PHONY: demo test lint bench fuzz coverage clean
+.PHONY: demo test lint bench calibrate fuzz coverage clean
 
 demo: $(VENV)/.installed
 	@mkdir -p build/demo
@@ -27,6 +28,9 @@ lint: $(VENV)/.installed-for-tests
 
 bench: $(VENV)/.installed-for-tests
 	$(BIN)/python test/benchmarks/bench.py
+
+calibrate: $(VENV)/.installed-for-tests
+	$(BIN)/python test/benchmarks/calibrate.py
 
 fuzz: $(VENV)/.installed-for-tests
 	$(BIN)/python test/fuzz.py --programs=$(PROGRAMS)

@@ -29,11 +29,14 @@ from pyptoc.runtime.timing_accesses import LaunchBoxes, Regions
 from pyptoc.runtime.timing_l2 import L2
 from pyptoc.runtime.timing_misses import Misses, WaveMisses
 from pyptoc.runtime.timing_program import Events, Launch
-from pyptoc.runtime.timing_steps import Carried, KernelSteps, Step, Work
+from pyptoc.runtime.timing_steps import Carried, KernelSteps, Step, Work, outside_bytes
 from pyptoc.runtime.timing_traffic import Kind, Sharing
 
 BY_CORE, BY_ISSUE = -1, -2
 """What a task waited for that is no launch: its core, or its own launch's issue."""
+
+ROUNDING = 1e-6
+"""Cycles that a product of two floats may be too large."""
 
 
 class TaskTime(NamedTuple):
@@ -120,7 +123,8 @@ class Chip:
         ]
 
     def cycles(self, seconds: float) -> int:
-        return ceil(seconds * self.machine.clock_hz)
+        """As whole cycles; what is one but for rounding stays one."""
+        return ceil(seconds * self.machine.clock_hz - ROUNDING)
 
 
 class Placing:
@@ -199,8 +203,7 @@ class Placing:
         moved = 0
         for number, count in times.items():
             named = self.steps.named(self.steps.steps[number].counts)
-            sizes = (n for (kind, _), n in named.items() if kind in ("load", "store"))
-            moved += count * sum(sizes)
+            moved += count * outside_bytes(named)
         sharing = self.sharing
         hbm = (run.hbm_bytes + run.written_back) / sharing.hbm
         return run.start + ceil(max(hbm, moved / sharing.l2))

@@ -9,7 +9,6 @@ waited for (on another core: a crossing earlier), else what its own pipe did bef
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xdsl.ir import Operation
 
@@ -17,20 +16,10 @@ from pyptoc.dialects.diagnostics import place_of
 from pyptoc.dialects.tile_types import Instruction
 from pyptoc.runtime.timing_kernel import KernelTimer
 from pyptoc.runtime.timing_launch import LaunchRun, TaskTime
-from pyptoc.runtime.timing_result import PathStep
+from pyptoc.runtime.timing_result import Executed, PathStep
 
 MOST = 200_000
 """Instructions of a task that are recorded; a longer one has no path."""
-
-
-@dataclass(frozen=True)
-class Executed:
-    """One instruction in time, in cycles from the task's start."""
-
-    op: Instruction
-    core: int
-    start: int
-    end: int
 
 
 class _TooManyError(Exception):

@@ -8,7 +8,7 @@ large grid nearly all tasks are one of a few.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -48,6 +48,17 @@ class Step:
     """For a next task that starts at `front`."""
     counts: tuple[tuple[int, ...], ...]
     """The counters of each core."""
+
+
+def outside_bytes(counts: Mapping[tuple[str, object], int]) -> int:
+    """Bytes from and to L2: loads, stores, and channels through gm both ways."""
+    total = 0
+    for (kind, name), value in counts.items():
+        if kind in ("load", "store"):
+            total += value
+        elif kind == "bytes" and "-> gm ->" in str(name):
+            total += 2 * value
+    return total
 
 
 class KernelSteps:

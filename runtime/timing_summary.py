@@ -15,10 +15,10 @@ from functools import partial
 
 from pyptoc.dialects.diagnostics import place_of
 from pyptoc.runtime.timing_launch import BY_CORE, BY_ISSUE, Chip, LaunchRun, TaskTime
-from pyptoc.runtime.timing_path import instruction_path
+from pyptoc.runtime.timing_path import instruction_path, record
 from pyptoc.runtime.timing_program import Array, Launch, Steering
 from pyptoc.runtime.timing_result import ChainStep, CoreTime, LaunchTime, Timeline
-from pyptoc.runtime.timing_steps import Step
+from pyptoc.runtime.timing_steps import Step, outside_bytes
 
 OF_PIPE = {"m": "cube", "v": "vector", "mte1": "L1"}
 """What a busy pipe means."""
@@ -74,6 +74,7 @@ class Summary:
             chain=chain,
             assumed=tuple(self.steering.assumed),
             _path=partial(instruction_path, runs, tasks),
+            _record=lambda task: record(runs[task.launch], task),
         )
 
     # Counting.
@@ -180,7 +181,8 @@ class Summary:
             return "dispatch"
         shares: Counter[str] = Counter()
         for launch in launches:
-            shares[launch.bound] += launch.cycles
+            if launch.tasks:
+                shares[launch.bound] += launch.cycles
         return max(shares, key=lambda name: shares[name], default="dispatch")
 
     def _roofs(self, launches: Sequence[LaunchTime]) -> dict[str, float]:
@@ -195,7 +197,7 @@ class Summary:
             pipes.update(busy)
         cube = sum(n / machine.macs_per_cycle[name] for name, n in macs.items())
         memory = machine.memory
-        outside = sum(launch.loaded + launch.stored for launch in launches)
+        outside = sum(map(outside_bytes, self.counts))
         hbm = self.chip.l2.written_back + sum(run.hbm_bytes for run in self.chip.runs)
         issues = max(len(launches) - 1, 0) * machine.next_launch_seconds
         return {

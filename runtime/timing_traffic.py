@@ -14,7 +14,7 @@ from math import ceil
 
 from pyptoc.runtime.machine import Machine
 from pyptoc.runtime.timing_costs import ALONE, Traffic
-from pyptoc.runtime.timing_steps import KernelSteps, Work
+from pyptoc.runtime.timing_steps import KernelSteps, Work, outside_bytes
 
 LEVELS = 16
 """Traffic is a multiple of one by this: tasks under equal traffic are timed once."""
@@ -70,11 +70,7 @@ class Sharing:
                 cycles = max(self.steps.pace(work, miss, traffic).front, 1)
             else:
                 cycles = max(self.steps.step(work, miss, traffic, None).finish, 1)
-            moved = sum(
-                value
-                for (kind, _), value in self.steps.totals(work).items()
-                if kind in ("load", "store")
-            )
+            moved = outside_bytes(self.steps.totals(work))
             hbm += count * from_hbm / cycles
             l2 += count * moved / cycles
         return hbm, l2

@@ -163,13 +163,39 @@ def run_rows(count: int = 11) -> list[Row]:
     return rows
 
 
+# Simulating --------------------------------------------------------------------------
+
+
+def simulate_rows(count: int = 7) -> list[Row]:
+    """The timing model on compiled programs, from the second simulation on."""
+    import pyptoc
+    from benchmarks import programs
+
+    rows: list[Row] = []
+    sizes = {"M": 16, "group_list": [7, 9]}
+    for name, text, given, bar in (
+        ("grouped_matmul_swiglu_quant", programs.operator(), sizes, 100),
+        ("matmul 4096", programs.matmul(4096), {}, 100),
+        ("matmul 32768", programs.matmul(32768), {}, 1000),
+    ):
+        program = pyptoc.compile(text)
+        times, _ = in_turns(
+            lambda p=program, g=given: p.simulate(**g), lambda: None, count
+        )
+        note = f"{len(program.simulate(**given).tasks)} tasks"
+        rows.append(Row(f"simulate {name}", times, bar=bar, note=note))
+    return rows
+
+
 # Processes ---------------------------------------------------------------------------
 
 PEAK = """
 import re, sys
 import pyptoc
 if sys.argv[1]:
-    pyptoc.compile(sys.argv[1])
+    program = pyptoc.compile(sys.argv[1])
+    if "32768" in sys.argv[1]:
+        program.simulate()
 print(int(re.search(r"VmHWM:\\s*(\\d+)", open("/proc/self/status").read())[1]) / 1024)
 """
 """From /proc: after an exec, getrusage still counts what the parent had."""
@@ -217,6 +243,8 @@ def process_rows() -> list[Row]:
             name = f"peak memory, operator, {experts} experts"
             note = f"{nothing:.0f} MB without compiling"
             rows.append(Row(name, peak, "MB", note=note))
+        peak = [printed(PEAK, programs.matmul(32768)) for _ in range(3)]
+        rows.append(Row("peak memory, simulate matmul 32768", peak, "MB", bar=200))
     return rows
 
 
@@ -233,7 +261,7 @@ def main() -> int:
     )
     print(HEADER, end="", flush=True)
     missed = False
-    for measure in (compile_rows, run_rows, process_rows):
+    for measure in (compile_rows, run_rows, simulate_rows, process_rows):
         for row in measure():
             print(row.text(), flush=True)
             missed |= row.missed

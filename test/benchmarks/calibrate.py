@@ -148,12 +148,12 @@ PARAMETERS = (
         "before each move from L1 to L0",
     ),
     Parameter(
-        "sync.cross_core_cycles",
-        r"(cross_core_cycles = )([\d.]+)()",
-        0,
-        1000,
-        10,
-        "from a push to when the other core knows",
+        "memory.l2_to_hbm_ratio",
+        r"(l2_to_hbm_ratio = )([\d.]+)()",
+        3,
+        6,
+        0.1,
+        "what L2 gives all cores together, in rates of HBM; more than 3 found",
     ),
 )
 
