@@ -67,6 +67,8 @@ CODES = {
     "is the first pass whose result differs. It is a bug of the pass.",
     "PTO510": "pyptoc --list-machines names the machines; a path to a TOML file of "
     "your own is a machine, too.",
+    "PTO511": "docs/machines.md has every key of a machine file, its unit and what it "
+    'must be. A file that begins with base = "ascend950" needs only what differs.',
     "PTO900": "The file named in the message holds the input, the options and the "
     "traceback.",
 }

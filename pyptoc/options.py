@@ -75,6 +75,7 @@ class Options(argparse.Namespace):
     list_machines: bool = False
     list_ops: str | None = None
     docs_ops: bool = False
+    docs_machines: bool = False
     describe: bool = False
     explain: str | None = None
     version: bool = False
@@ -215,6 +216,7 @@ def _add_asking(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("asking").add_argument
     flag = "store_true"
     add("--docs-ops", action=flag, help="docs/operators.md: every op in full")
+    add("--docs-machines", action=flag, help="docs/machines.md: keys of machine files")
     add("--describe", action=flag, help="what inputs the operator wants")
     add("--list-passes", action=flag, help="the passes and their options")
     add("--list-machines", action=flag, help="the machines")
