@@ -99,6 +99,10 @@ def _dispatch(options: Options) -> int:
 
         sys.stdout.write(page())
         return 0
+    if options.sweep:
+        from pyptoc.sweep_command import sweep
+
+        return sweep(options)
     from pyptoc.command import execute
 
     return execute(options)

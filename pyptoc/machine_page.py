@@ -35,9 +35,10 @@ not go together are errors that point into the file:
        | ^^^^^^^^
        rule: it is one of cube, vector, clock_ghz
 
-This page is printed by `pyptoc --docs-machines`. The last two columns name the modules
-of `passes/` and of `runtime/` that read a key first of all; where both are empty,
-nothing does yet.
+`--sweep machine.KEY=..` tries several values of a key ([what if](what-if.md)). This
+page is printed by `pyptoc --docs-machines`. The last two columns name the modules of
+`passes/` and of `runtime/` that read a key first of all; where both are empty, nothing
+does yet.
 """
 
 TABLES = {
