@@ -97,7 +97,7 @@ class Setting(Protocol):
 
 
 def setting_of(axis: Axis, operator: Operator) -> Setting:
-    """The meaning of a key, with all its values checked (PTO507)."""
+    """The meaning of a key, with all its values checked (PTO512)."""
     head, dot, rest = axis.name.partition(".")
     if head == "tile" or head in PARTS:
         return _tile(axis, operator)

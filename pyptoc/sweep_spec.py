@@ -20,7 +20,7 @@ from typing import Any, NoReturn
 from pyptoc.dialects.diagnostics import CompileError, Diagnostic, file_location
 from pyptoc.dialects.record import record
 
-CODE = "PTO507"
+CODE = "PTO512"
 FILE = "--sweep"
 """What places in sweeps have as their file's name."""
 
@@ -88,7 +88,7 @@ class Axis:
 
 
 def parse_axes(texts: Sequence[str]) -> list[Axis]:
-    """All sweeps of a command line; raises `CompileError` (PTO507)."""
+    """All sweeps of a command line; raises `CompileError` (PTO512)."""
     axes: list[Axis] = []
     for line, text in enumerate(texts, 1):
         axis = parse_axis(text, line)

@@ -102,7 +102,7 @@ def _tile_of(op: Operation, job: Job) -> CubeTile:
     if found is None:
         error(
             op,
-            "PTO507",
+            "PTO512",
             "no tile is chosen for this product",
             rule="a sweep changes a part of the tile that is given or chosen",
             help="give it a tile: {tile = #pypto.cube<m = .., k = .., n = ..>}",

@@ -196,7 +196,7 @@ class TestCommand:
         code, out, err = call(source, f"--sweep={spec}", "--bind=M=64")
         assert (code, out) == (1, "")
         headline, line, carets, *_ = err.split("\n")
-        assert headline.startswith(f"--sweep:1:{column}: error[PTO507]: ")
+        assert headline.startswith(f"--sweep:1:{column}: error[PTO512]: ")
         assert line == f" 1 | {spec}"
         assert carets.index("^") == column + 4
         assert words in err
@@ -205,7 +205,7 @@ class TestCommand:
         sweeps = ("--sweep=bind.M=1..9999", "--sweep=plan-memory.slots=1..99")
         code, _, err = call(source, *sweeps)
         assert code == 1
-        assert err.startswith("--sweep:2:1: error[PTO507]: there are too many points")
+        assert err.startswith("--sweep:2:1: error[PTO512]: there are too many points")
         assert "9999 * 99 = 989901" in err
 
     @pytest.mark.parametrize(

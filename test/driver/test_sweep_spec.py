@@ -75,7 +75,7 @@ def test_errors_point_at_the_part(
 ) -> None:
     shown = refused(text)
     headline, line, carets, *_ = shown.split("\n")
-    assert headline.startswith(f"--sweep:1:{column}: error[PTO507]: ")
+    assert headline.startswith(f"--sweep:1:{column}: error[PTO512]: ")
     assert line == f" 1 | {text}"
     assert carets == f"   | {' ' * (column - 1)}{'^' * length}"
     assert words in shown
@@ -84,7 +84,7 @@ def test_errors_point_at_the_part(
 def test_the_second_sweep_is_line_two() -> None:
     shown = refused("a=1", "b=1", "a=2,3")
     assert shown.startswith(
-        "--sweep:3:1: error[PTO507]: 'a' is swept twice\n 3 | a=2,3"
+        "--sweep:3:1: error[PTO512]: 'a' is swept twice\n 3 | a=2,3"
     )
 
 
