@@ -41,6 +41,9 @@ class PyptocContext(Context):
     candidates: list[str] | None = None
     """Tables of the tiles that infer-tiles looked at; None: nobody wants them."""
 
+    searches: dict[Any, Any] = field(default_factory=dict[Any, Any])
+    """The tiles that were searched for already (`pyptoc.passes.tile_search.Found`)."""
+
     def remark(self, at: Operation | Attribute | None, text: str) -> None:
         """Record that a pass refused or changed something the author may ask about."""
         self.report("remark", "PTO300", at, text)
@@ -55,11 +58,13 @@ class PyptocContext(Context):
         rule: str = "",
         help: str = "",
     ) -> None:
-        """Record a warning or a remark; it does not stop the compilation."""
+        """Record a warning or a remark, once; it does not stop the compilation."""
         location = at.location if isinstance(at, Operation) else at
-        self.remarks.append(
-            Diagnostic(code, message, location, severity=severity, rule=rule, help=help)
+        found = Diagnostic(
+            code, message, location, severity=severity, rule=rule, help=help
         )
+        if found not in self.remarks:
+            self.remarks.append(found)
 
     def clone(self) -> PyptocContext:
         copy = make_context(self.machine)

@@ -7,7 +7,9 @@ coarse by replacing one part of the difference with a symbolic bound of it:
     x floordiv c     lies between (x - c + 1) / c and x / c
     a symbol         between its stated bounds, or equal to an expression
 
-The search gives up after `_BUDGET` steps: a failed proof only means "not proven".
+The search first looks for a short chain of replacements, so that a first choice that
+leads on and on hides no near proof. It gives up after `_BUDGET` steps: a failed proof
+only means "not proven".
 """
 
 from __future__ import annotations
@@ -21,6 +23,8 @@ from pyptoc.dialects.interval import Interval
 
 Ranges = Mapping[Hashable, Interval]
 _BUDGET: Final = 40
+_DEPTHS: Final = (3, _BUDGET)
+"""How long a chain of replacements may be, at first and then."""
 
 
 class Facts(Mapping[Hashable, Interval]):
@@ -281,7 +285,8 @@ def _non_negative(e: Expr, ranges: Ranges) -> bool:
         return True
     if e.is_const:
         return False
-    return _Search(ranges).proves(_without_mod(e))
+    plain = _without_mod(e)
+    return any(_Search(ranges).proves(plain, depth) for depth in _DEPTHS)
 
 
 def _by_interval(e: Expr, ranges: Ranges) -> bool:
@@ -307,23 +312,25 @@ class _Search:
 
     def __init__(self, ranges: Ranges) -> None:
         self.ranges = ranges
-        self.seen: set[Expr] = set()
+        self.seen: dict[Expr, int] = {}
+        """What was tried, and how many more replacements were allowed then."""
 
-    def proves(self, e: Expr) -> bool:
+    def proves(self, e: Expr, depth: int) -> bool:
+        """Whether at most `depth` replacements show that `e >= 0`."""
         if _by_interval(e, self.ranges):
             return True
-        if e in self.seen or len(self.seen) == _BUDGET:
+        if depth <= self.seen.get(e, 0) or len(self.seen) == _BUDGET:
             return False
-        self.seen.add(e)
+        self.seen[e] = depth
         if isinstance(self.ranges, Facts):
             for known in self.ranges.known_non_negative():
                 if _by_interval(e - known, self.ranges):
                     return True
         for bound in _lower_bounds(e, self.ranges):
             if isinstance(bound, Expr):
-                if self.proves(bound):
+                if self.proves(bound, depth - 1):
                     return True
-            elif all(self.proves(one) for one in bound):
+            elif all(self.proves(one, depth - 1) for one in bound):
                 return True
         return False
 

@@ -305,7 +305,8 @@ class ReadOp(Offsets, IRDLOperation):
     """Reads one element into the orchestration, once the tasks it waits for are done.
 
     Launches that follow start after it. An integer becomes an index, or f32 where the
-    result type says so.
+    result type says so. In the body of tasks each task reads for itself: what it waits
+    for the tasks do, since the element is among their accesses.
 
         %n = npu.read %mem[%i] after(%e) : memref<?xi64, "gm"> -> index
     """

@@ -11,8 +11,8 @@ an instruction touches: what liveness, flags and the executor go by.
 
 Transfers are in `tile_transfer.py`, moves in `tile_move.py`, matrix products in
 `tile_matmul.py`, vector instructions in `tile_vector.py`, gathers and top-k in
-`tile_indexing.py`, flags in `tile_flags.py`, the buffer type in `tile_types.py`; all
-are importable from here.
+`tile_indexing.py`, scalar reads in `tile_read.py`, flags in `tile_flags.py`, the buffer
+type in `tile_types.py`; all are importable from here.
 """
 
 from __future__ import annotations
@@ -57,6 +57,7 @@ from pyptoc.dialects.tile_indexing import GatherOp, OneHotOp, ScatterOp, TopkOp
 from pyptoc.dialects.tile_matmul import MatmulMxOp, MatmulOp
 from pyptoc.dialects.tile_mixed import MIXED_OPS, FreeOp, PopOp, PushOp, SectionOp
 from pyptoc.dialects.tile_move import MoveOp
+from pyptoc.dialects.tile_read import ReadOp
 from pyptoc.dialects.tile_transfer import LoadOp, StoreOp
 from pyptoc.dialects.tile_types import (
     PIPES,
@@ -206,6 +207,7 @@ Tile = Dialect(
         LoadOp,
         StoreOp,
         MoveOp,
+        ReadOp,
         GatherOp,
         ScatterOp,
         TopkOp,
@@ -243,6 +245,7 @@ __all__ = [
     "PipeAttr",
     "PopOp",
     "PushOp",
+    "ReadOp",
     "ScatterOp",
     "SectionOp",
     "SetFlagOp",

@@ -8,8 +8,8 @@ Which box of which buffer a task touches, as expressions of its grid and of scal
 
 Inner loop counters are widened away: a box that follows a counter becomes everything
 the loop can reach. Where that cannot be said by an expression the whole dimension is
-taken, and the access is not exact. Neither is that of a gather or scatter, whose box
-is everything that its indices may name.
+taken, and the access is not exact, nor is one in a loop whose end is data. Neither is
+that of a gather or scatter, whose box is everything that its indices may name.
 """
 
 from __future__ import annotations
@@ -21,7 +21,14 @@ from xdsl.ir import Operation, SSAValue
 
 from pyptoc.dialects.expr import Expr, minimum, slope_of
 from pyptoc.dialects.expr_core import Call
-from pyptoc.dialects.npu import GatherOp, LoadOp, ScatterOp, StoreOp, TasksOp
+from pyptoc.dialects.npu import (
+    GatherOp,
+    LoadOp,
+    ReadOp,
+    ScatterOp,
+    StoreOp,
+    TasksOp,
+)
 from pyptoc.dialects.npu_attrs import AccessMode
 from pyptoc.dialects.record import record
 from pyptoc.dialects.subscripts import Mixed
@@ -66,6 +73,11 @@ def accesses_of(tasks: TasksOp, shapes: Shapes) -> list[BoxAccess]:
             case LoadOp():
                 box = Box(op.source, AccessMode.READ, box_of(op, shapes))
                 found[_access(op, box, tasks, shapes)] = None
+            case ReadOp():
+                lo = map(shapes.mixed, op.mixed_offsets)
+                ranges = [(offset, offset + 1) for offset in lo]
+                box = Box(op.source, AccessMode.READ, ranges)
+                found[_access(op, box, tasks, shapes)] = None
             case StoreOp():
                 mode = AccessMode.ACCUMULATE if op.combine else AccessMode.WRITE
                 box = Box(op.dest, mode, box_of(op, shapes))
@@ -83,7 +95,7 @@ def _access(op: Operation, box: Box, tasks: TasksOp, shapes: Shapes) -> BoxAcces
     dims = shapes.dims(box.buffer)
     lo: list[Expr] = []
     size: list[Expr] = []
-    exact = box.exact
+    exact = box.exact and not any(data_decides(loop, tasks, shapes) for loop in loops)
     for dim, given in zip(dims, box.ranges, strict=True):
         wide = given
         for loop in loops:
@@ -155,6 +167,13 @@ def loops_around(op: Operation, tasks: TasksOp) -> Iterator[scf.ForOp]:
         parent = parent.parent_op()
 
 
+def data_decides(loop: scf.ForOp, tasks: TasksOp, shapes: Shapes) -> bool:
+    """Whether a task reads for itself how often a loop runs, perhaps never."""
+    bounds = [shapes.expr(bound) for bound in (loop.lb, loop.ub)]
+    values = [value for bound in bounds for value in values_in(bound)]
+    return any(isinstance(v.owner, ReadOp) and defined_in(v, tasks) for v in values)
+
+
 def widen(given: Range, loop: scf.ForOp, shapes: Shapes) -> Range | None:
     """`given` over all trips of `loop`; None where no expression says it."""
     counter = loop.body.block.args[0]
@@ -185,7 +204,7 @@ def _last_end(
     Where the loop ends before what bounds its tiles, the last of them counts as well.
     """
     lo, hi = given
-    ends = _alternatives(hi)
+    ends = _alternatives(hi, counter)
     fixed = [end for end in ends if counter not in end.symbols()]
     if lo.subs({counter: upper}) in fixed:
         return minimum(*fixed)
@@ -196,10 +215,12 @@ def _last_end(
     return minimum(*fixed, *(end.subs({counter: last}) for end in moving))
 
 
-def _alternatives(expr: Expr) -> list[Expr]:
-    """`x + min(a, b)` as [x + a, x + b]; anything else as itself."""
+def _alternatives(expr: Expr, counter: SSAValue) -> list[Expr]:
+    """`x + min(a, b)` as [x + a, x + b] if the min follows the counter; else itself."""
     for atom, factor in expr.terms.items():
-        if isinstance(atom, Call) and atom.op == "min" and factor > 0:
+        if not isinstance(atom, Call) or counter not in atom.symbols:
+            continue
+        if atom.op == "min" and factor > 0:
             rest = expr - Expr({atom: factor}, 0)
             return [rest + argument * factor for argument in atom.args]
     return [expr]

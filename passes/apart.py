@@ -34,6 +34,7 @@ from xdsl.ir import Block, BlockArgument, OpResult, SSAValue
 
 from pyptoc.dialects.diagnostics import Note, error
 from pyptoc.dialects.expr import ONE, Expr
+from pyptoc.dialects.parallel import is_parallel
 from pyptoc.dialects.pypto.claims import ClaimOp, ClaimsOp
 from pyptoc.dialects.pypto.shape import AssembleOp
 from pyptoc.dialects.record import record
@@ -105,7 +106,7 @@ def destinations_of(op: AssembleOp) -> Iterator[BlockArgument]:
             loop = cast(Block, owner).parent_op()
             if not isinstance(loop, scf.ForOp):
                 return
-            if "npu.parallel" in loop.attributes and FROM not in loop.attributes:
+            if is_parallel(loop) and FROM not in loop.attributes:
                 yield value
             value = loop.iter_args[value.index - 1]
             continue

@@ -233,6 +233,8 @@ class MemoryForm:
                     replace_op(inner, load_of(inner))
             elif isinstance(inner, AssembleOp):
                 replace_op(inner, store_of(inner))
+            elif isinstance(inner, scalars.ReadOp):
+                self.read(inner)
         for result, memory in zip(op.results, destinations, strict=True):
             result.replace_all_uses_with(memory)
         new = TasksOp.make(

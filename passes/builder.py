@@ -17,12 +17,13 @@ from dataclasses import field, replace
 from typing import cast
 
 from xdsl.dialects.arith import ConstantOp
-from xdsl.dialects.builtin import IndexType, IntegerAttr, LocationAttr, UnitAttr
+from xdsl.dialects.builtin import IndexType, IntegerAttr, LocationAttr
 from xdsl.dialects.scf import ForOp, YieldOp
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 from xdsl.rewriter import InsertPoint
 
 from pyptoc.dialects.expr import Compare, Expr
+from pyptoc.dialects.parallel import mark_parallel
 from pyptoc.dialects.pypto.brackets import shape_of
 from pyptoc.dialects.pypto.scalars import AssertOp, DimOp, IndexOp
 from pyptoc.dialects.pypto.shape import ViewOp
@@ -205,7 +206,7 @@ class Builder:
             regions=[Region(body)],
         )
         if parallel:
-            op.attributes["npu.parallel"] = UnitAttr()
+            mark_parallel(op)
         self.emit(op, names=[value.name_hint for value in carried])
         return op, self.at_end(body)
 

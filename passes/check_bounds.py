@@ -31,7 +31,8 @@ A stated bound becomes part of the size, where every later pass reads it off:
     %v = pypto.view %a[0 +: %m, :]
 
 What can never hold is an error now, with the numbers. An assert stands right before
-the op that needs it and is a fence: no pass moves a view over it.
+the op that needs it and is a fence: no pass moves a view over it. One of the author's
+that is proven is dropped, since a fence keeps ops apart that could share a task.
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from pyptoc.dialects.context import PyptocContext
 from pyptoc.dialects.diagnostics import error
 from pyptoc.dialects.expr import Compare, Expr, minimum
+from pyptoc.dialects.npu_tasks import TasksOp
 from pyptoc.dialects.pypto.scalars import AssertOp, DimOp
 from pyptoc.dialects.pypto.shape import AssembleOp, ViewOp
 from pyptoc.dialects.record import record
@@ -88,13 +90,15 @@ def _check_block(block: Block, scope: _Scope) -> None:
     """Check the ops of `block` in order; `scope` grows on the way."""
     ranges = scope.ranges
     for op in list(block.ops):
+        if isinstance(op, TasksOp):
+            continue  # what loads and stores is checked when it does
         for owed in obligations(op):
             _discharge(op, owed, scope)
         if isinstance(op, ViewOp):
             _limit(op)
         match op:
             case AssertOp():
-                ranges.pass_assert(op)
+                _author(op, ranges)
             case DimOp():
                 scope.sizes.setdefault(DimKey(op.source, op.axis.value.data), op.result)
             case AssembleOp():
@@ -108,6 +112,15 @@ def _check_block(block: Block, scope: _Scope) -> None:
             case _:
                 for inner in (block for r in op.regions for block in r.blocks):
                     _check_block(inner, scope.inner(ranges.fork()))
+
+
+def _author(op: AssertOp, ranges: Ranges) -> None:
+    """Drop an assert that always holds; what any other one says holds behind it."""
+    if ranges.comparison(op).decide(ranges.facts):
+        op.detach()
+        op.erase()
+    else:
+        ranges.pass_assert(op)
 
 
 def _limit(op: ViewOp) -> None:

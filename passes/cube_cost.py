@@ -84,6 +84,8 @@ class CubeWork:
     """Whether all of the batch multiply the same B."""
     may_split: bool = False
     """Whether K may be split: the sum needs a destination and a type of its own."""
+    on_chip: bool = False
+    """Whether vector cores take the result from the accumulators."""
     summed_by_reader: bool = False
     """Whether the vector tasks that read the result add the parts as they load them."""
 
@@ -114,6 +116,17 @@ class Tiles:
         sizes = (tile.m0, tile.m1, tile.k0, tile.ka1, tile.kb1, tile.n0, tile.n1)
         row = (*sizes, tile.split, *walk_blocks(walk))
         return cls(*(np.array([size]) for size in row))
+
+    @classmethod
+    def all_of(cls, tiles: Sequence[CubeTile], walk: Walk) -> Tiles:
+        """A candidate for each tile, under one walk."""
+        import numpy as np
+
+        rows = [
+            (t.m0, t.m1, t.k0, t.ka1, t.kb1, t.n0, t.n1, t.split, *walk_blocks(walk))
+            for t in tiles
+        ]
+        return cls(*np.array(rows).T)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -163,6 +176,8 @@ class Costs:
     """Arrays as those of `Tiles`; cycles are of one core for the whole launch."""
 
     seconds: Array
+    core_seconds: Array
+    """What the cores take, if memory keeps up with all of them."""
     fits: Array
     mte2: Array
     mte1: Array
@@ -217,7 +232,7 @@ class _Grid:
         rows, columns = _ceil(p.m, t.m1), _ceil(p.n, t.n1)
         down = _ceil(np.minimum(t.m1, p.m), t.m0)
         across = _ceil(np.minimum(t.n1, p.n), t.n0)
-        whole = (t.split == 1) & (c.k is not None)
+        whole = (t.split == 1) & (c.k is not None) & (not p.on_chip)
         may_a = (t.n1 > t.n0) & (p.k <= t.ka1) & whole
         may_b = (t.m1 > t.m0) & (p.k <= t.kb1) & whole
         keeps_b = may_b & (((t.m1 > t.m0) & (t.n1 == t.n0)) | ~may_a)
@@ -245,7 +260,7 @@ def estimate(t: Tiles, p: CubeWork, machine: Machine) -> Costs:
     tiles = grid.down * grid.across
     mte2, l2_bytes, missed = _load(t, p, grid, machine, (m, n, loads_a, loads_b))
     mte1, product = _compute(c, machine, (m, n, grid.depth, moves))
-    store = machine.route("l0c", "gm")
+    store = machine.route("l0c", "ub" if p.on_chip else "gm")
     fix = store.startup_cycles + m * n * out / store.bytes_per_cycle
 
     products = np.where(l0_slots > 1, np.maximum(mte1, product), mte1 + product)
@@ -258,7 +273,8 @@ def estimate(t: Tiles, p: CubeWork, machine: Machine) -> Costs:
     drain = np.where(overlaps, products / np.maximum(steps, 1), 0.0)
     core = (trips * tile + grid.waves * drain + first) / machine.clock_hz
     # Partial sums go through L2 to the vector cores.
-    stored = np.where(grid.parts > 1, 0, p.batch * p.m * p.n * out)
+    inside = (grid.parts > 1) | p.on_chip
+    stored = np.where(inside, 0, p.batch * p.m * p.n * out)
     hbm_bytes = missed + stored
     hbm = hbm_bytes / memory.hbm_bytes_per_second
     l2 = l2_bytes / (memory.hbm_bytes_per_second * memory.l2_to_hbm_ratio)
@@ -268,6 +284,7 @@ def estimate(t: Tiles, p: CubeWork, machine: Machine) -> Costs:
     times = [*(pipe / machine.clock_hz for pipe in busy), hbm, l2]
     return Costs(
         seconds=seconds,
+        core_seconds=core,
         fits=fits,
         **dict(zip(PIPES, busy, strict=False)),
         hbm_bytes=hbm_bytes,

@@ -9,6 +9,7 @@ placed there. Which tile is good is asked of `cube_cost`, and found by `tile_sea
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -22,6 +23,8 @@ from pyptoc.dialects.tile_types import box_bytes, element_bits, round_up
 from pyptoc.dialects.walk import Walk
 from pyptoc.runtime.machine import Machine
 
+STEPS = (1, 2, 4, 8)
+"""kL0 in alignment units, and kL1 in kL0, of tasks that do more than a product."""
 MX_BLOCK = 64
 """Elements of K that share one pair of scales."""
 
@@ -239,26 +242,35 @@ def smaller(tile: CubeTile, c: Contraction, space: str) -> CubeTile:
     return replace(tile, m0=half, m1=half)
 
 
-def choose(c: Contraction, machine: Machine) -> CubeTile:
+def holds(
+    tile: CubeTile, parts: Sequence[Contraction], machine: Machine, often: int = 1
+) -> bool:
+    """Whether the cube core's memories hold a tile of each, its operands so often."""
+    times = {"l0c": 1, "fb": 1, "bias": 1}
+    return all(
+        times.get(space, often) * size <= machine.space(space).bytes
+        for c in parts
+        for space, size in bytes_by_space(tile, c).items()
+    )
+
+
+def deepest(
+    parts: Sequence[Contraction], m0: int, n0: int, k: int, machine: Machine
+) -> CubeTile | None:
     """
-    A tile for tasks that do more than a product, which no search covers.
+    The L0 tile of `m0` x `n0` with the longest steps of K that L0 and L1 hold twice.
 
-    A legal one that double-buffers L0A, L0B and L1: 128 x 256 where it fits, the
-    longest power-of-two kL0 up to 256, then up to four k steps a load.
+    Or else once; None: they do not. `k` is how long K is, at most.
     """
-    tile = CubeTile(128, 128, 256, 256, 256, 256, 256).clamped(c)
-    half = {space: machine.space(space).bytes // 2 for space in ("l0a", "l0b", "l1")}
-
-    def too_large(tile: CubeTile) -> str | None:
-        for need in needs(tile, c):
-            if need.bytes > half.get(need.space, machine.space(need.space).bytes):
-                return need.space
-        return None
-
-    while (space := too_large(tile)) is not None:
-        tile = smaller(tile, c, space)
-    for steps in (4, 3, 2):
-        longer = replace(tile, ka1=tile.k0 * steps, kb1=tile.k0 * steps).clamped(c)
-        if too_large(longer) is None:
-            return longer
-    return tile
+    unit = max(c.k_multiple for c in parts)
+    most = round_up(max(k, 1), unit)
+    for often in (2, 1):
+        for k0 in [unit * step for step in reversed(STEPS) if unit * step <= most]:
+            tile = CubeTile(m0, m0, k0, k0, k0, n0, n0)
+            if not holds(tile, parts, machine, often):
+                continue
+            # A loop of one step has nothing to overlap with.
+            steps = [step for step in reversed(STEPS) if 2 * step * k0 <= most]
+            longer = (replace(tile, ka1=k0 * n, kb1=k0 * n) for n in steps)
+            return next((t for t in longer if holds(t, parts, machine, often)), tile)
+    return None

@@ -6,24 +6,30 @@ Whether it pays to divide the columns of rows that are too few for the vector co
 A group with reductions is cut at each of them in turn (`cut_rows.py`) if all launches
 together take less than one with a task a row. A group that only reads row values has
 its columns divided, the row values made again in each tile; those that are stored are
-then made by a group of their own.
+then made by a group of their own. Both are tried on a copy (`trial.py`): the times are
+those of the groups that there would be.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 
 from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import Operation, OpResult, SSAValue
 
 from pyptoc.dialects.context import PyptocContext
+from pyptoc.dialects.pypto.attrs import VecTileAttr
 from pyptoc.dialects.pypto.shape import AssembleOp
 from pyptoc.dialects.record import record
+from pyptoc.passes.choices import Choices, Sizes, given_sizes
+from pyptoc.passes.compared import Compared
 from pyptoc.passes.cut_rows import Cut, backward, copy_of
-from pyptoc.passes.fusion_cost import FusionCosts, bits_of
-from pyptoc.passes.groups import CUT, Domain, Group, domain_of
+from pyptoc.passes.groups import CUT, PARTIAL, Domain, Group, domain_of
 from pyptoc.passes.shapes import Shapes
-from pyptoc.passes.structured import is_row_value, is_scan, tensor_operands
+from pyptoc.passes.structured import is_row_value, is_scan
+from pyptoc.passes.tile_settings import TILE
+from pyptoc.passes.trial import Trial
 
 LEAST_COLUMNS = 512
 """Rows are not cut into shorter pieces."""
@@ -31,25 +37,33 @@ MOST_ROWS = 64
 """Rows of a tile that a task has at most."""
 
 Parts = tuple[Sequence[Operation], Sequence[Operation]]
+Times = list[float]
+"""Seconds of each launch."""
 
 
 @record(frozen=False)
 class RowCuts:
     """Decides for one vector group."""
 
-    context: PyptocContext
-    shapes: Shapes
+    choices: Choices
     group: Group
     force: bool = False
     """Whatever the model says of the time."""
 
     def __post_init__(self) -> None:
-        self.cores = self.context.machine.vector_cores
-        self.costs = FusionCosts(self.context.machine)
         domain = domain_of(self.group.ops, self.shapes)
         assert domain is not None
-        self.domain = domain
-        self.rows = row_count(domain)
+        self.cores = self.choices.machine.vector_cores
+        self.domain, self.rows = domain, row_count(domain)
+        self.given = given_sizes(self.group.ops, domain.rank)
+
+    @property
+    def context(self) -> PyptocContext:
+        return self.choices.context
+
+    @property
+    def shapes(self) -> Shapes:
+        return self.choices.shapes
 
     def run(self) -> Parts | None:
         """Cut the group in two; None if it stays one, perhaps with divided columns."""
@@ -63,16 +77,15 @@ class RowCuts:
         if cut.obstacle is not None:
             self._refuse(cut.obstacle)
             return None
-        now = self._rowwise(self.group.ops)
-        then = self._stepwise(cut)
-        if then >= now and not self.force:
-            self._refuse(self.costs.compared(now, then))
+        with Trial(self.group.ops) as trial:
+            compared = Compared(self._stepwise(trial.ops), [self._as_it_is()])
+        if not compared.pays and not self.force:
+            self._refuse(str(compared))
             return None
-        cut.apply(cut.kept(self.costs, set()), self.width)
+        cut.apply(cut.kept(self.choices.machine, set()), self.width)
         text = (
             f"{self.rows} rows do not fill {self.cores} vector cores: they are folded "
-            f"in column tiles of {self.width}, then together: "
-            f"{self.costs.compared(now, then)}"
+            f"in column tiles of {self.width}, then together: {compared}"
         )
         self.context.remark(self.group.ops[0], text)
         return cut.first, cut.rest
@@ -96,56 +109,40 @@ class RowCuts:
         width = -(-self.columns // tiles)
         return max(-(-width // LEAST_COLUMNS), 1) * LEAST_COLUMNS
 
-    def _rowwise(self, ops: Sequence[Operation]) -> float:
-        """A launch with a task a row, which goes over it once for each reduction."""
-        assert self.rows is not None
-        cut, passes = Cut(ops, self.shapes), 1
-        while cut.folds:
-            cut, passes = Cut(cut.rest, self.shapes), passes + 1
-        return self._time(ops, self.rows, self.columns, passes)
+    def _as_it_is(self) -> float:
+        return group_time(self.choices, self.group.ops, self.given)
 
-    def _tiled(self, ops: Sequence[Operation]) -> float:
-        """A launch with a task a column tile."""
-        assert self.rows is not None
-        tiles = -(-self.columns // self.width)
-        return self._time(ops, tiles, min(self.rows, MOST_ROWS) * self.width, 1)
+    def _stepwise(self, ops: Sequence[Operation]) -> Times:
+        """Cut copies; a launch for each reduction, and what follows."""
+        cut = Cut(ops, self.shapes)
+        cut.apply(cut.kept(self.choices.machine, set()), self.width)
+        first = group_time(self.choices, cut.first, self.given)
+        return [first, *self._rest(cut.rest)]
 
-    def _stepwise(self, cut: Cut) -> float:
-        """A launch for each reduction, and what follows; waiting included."""
-        total = self._tiled(cut.first) + self.costs.launch
-        rest = Cut(cut.rest, self.shapes)
-        if rest.folds:
-            return total + min(self._stepwise(rest), self._rowwise(cut.rest))
-        if not any(map(self._is_wide, results_of(cut.rest))):
-            return total
-        stored = any(not self._is_wide(value) for value in self._leaving(cut.rest))
-        return total + self._tiled(cut.rest) + stored * self.costs.launch
+    def _rest(self, ops: list[Operation]) -> Times:
+        """What follows the first part, in the way that is fastest."""
+        if not ops:
+            return []
+        whole = [group_time(self.choices, ops, self.given)]
+        cut = Cut(ops, self.shapes)
+        if cut.folds:
+            parts = self._stepwise(ops) if cut.obstacle is None else whole
+        elif self._is_divisible(ops):
+            parts = self._divided(ops)
+        else:
+            return whole
+        return min(whole, parts, key=sum)
 
-    def _time(
-        self, ops: Sequence[Operation], tasks: int, size: int, passes: int
-    ) -> float:
-        """The modelled time of a launch of `tasks` of `size` elements."""
-        members = set(ops)
-        read = {v for op in ops for v in tensor_operands(op)}
-        loads = [v for v in read if v.owner not in members and self._is_wide(v)]
-        stores = [v for v in self._leaving(ops) if self._is_wide(v)]
-        work = self.costs.computed(ops) * passes
-        return self.costs.elements(
-            tasks, size, work, bits_of(loads) * passes, bits_of(stores)
-        )
+    def _is_divisible(self, ops: Sequence[Operation]) -> bool:
+        """Whether ops that fold nothing can have their columns divided."""
+        domain = domain_of(ops, self.shapes)
+        wide = domain is not None and domain.whole_rows and domain.columns.is_const
+        return wide and self.columns > self.width and not any(map(is_scan, ops))
 
-    def _is_wide(self, value: SSAValue) -> bool:
-        return not is_row_value(self.shapes.dims(value))
-
-    def _leaving(self, ops: Sequence[Operation]) -> list[SSAValue]:
-        """What `ops` store: assembled, or used outside."""
-        group = Group(0, "vector", list(ops))
-        return [
-            value.op.source
-            if isinstance(value, OpResult) and isinstance(value.op, AssembleOp)
-            else value
-            for value in group.outputs
-        ]
+    def _divided(self, ops: list[Operation]) -> Times:
+        """Copies with divided columns; the row values that are stored come first."""
+        parts = self._divide(ops)
+        return [group_time(self.choices, part, self.given) for part in parts if part]
 
     # -- groups that read row values
 
@@ -157,42 +154,67 @@ class RowCuts:
         if any(map(is_scan, ops)):
             self._refuse("a scan needs whole rows")
             return None
-        stored = [v for v in self._leaving(ops) if not self._is_wide(v)]
-        now = self._rowwise(ops)
-        then = self._tiled(ops) + bool(stored) * self.costs.launch
-        if then >= now and not self.force:
-            self._refuse(self.costs.compared(now, then))
+        with Trial(ops) as trial:
+            compared = Compared(self._divided(trial.ops), [self._as_it_is()])
+        if not compared.pays and not self.force:
+            self._refuse(str(compared))
             return None
-        parts = self._apart(stored) if stored else None
-        for op in ops if parts is None else parts[1]:
-            op.attributes[CUT] = IntegerAttr(self.width, i64)
-        return parts
+        rows, wide = self._divide(ops)
+        return (rows, wide) if rows else None
 
-    def _apart(self, stored: Sequence[SSAValue]) -> Parts:
-        """What makes the row values that are stored, and the rest with copies of it."""
-        ops = self.group.ops
-        leaving = set(stored)
-        ends = [
-            op
-            for op in ops
-            if (op.source if isinstance(op, AssembleOp) else op.results[0]) in leaving
-        ]
-        taken = set(backward(ends, set(ops)))
-        rows = [op for op in ops if op in taken]
-        wide = [op for op in ops if op not in taken]
-        needed = set(backward(wide, set(ops))) & taken
-        copies: dict[SSAValue, SSAValue] = {}
-        made: list[Operation] = []
-        for op in [op for op in rows if op in needed]:
-            made.append(copy_of(op, copies))
+    def _divide(self, ops: list[Operation]) -> Parts:
+        """What makes the row values that are stored, and the rest, marked as cut."""
+        stored = [v for v in leaving(ops) if is_row_value(self.shapes.dims(v))]
+        none: list[Operation] = []
+        rows, wide = apart(ops, stored) if stored else (none, ops)
         for op in wide:
-            op.operands = [copies.get(value, value) for value in op.operands]
-        return rows, [*made, *wide]
+            op.attributes[CUT] = IntegerAttr(self.width, i64)
+        return rows, wide
 
 
-def results_of(ops: Sequence[Operation]) -> list[SSAValue]:
-    """What `ops` compute."""
-    return [result for op in ops for result in op.results]
+def group_time(
+    choices: Choices, ops: Sequence[Operation], given: Sizes | None
+) -> float:
+    """The time of a vector group; behind it one knows in how many parts it stores."""
+    candidate = choices.vector(Group(0, "vector", list(ops)), given)
+    if candidate is None:
+        return inf
+    tile = candidate.tile
+    for op in ops:
+        if PARTIAL in op.attributes:
+            op.attributes[TILE] = VecTileAttr([tile.rows, tile.columns])
+    return candidate.cost.seconds
+
+
+def leaving(ops: Sequence[Operation]) -> list[SSAValue]:
+    """What `ops` store: assembled, or used outside."""
+    group = Group(0, "vector", list(ops))
+    return [
+        value.op.source
+        if isinstance(value, OpResult) and isinstance(value.op, AssembleOp)
+        else value
+        for value in group.outputs
+    ]
+
+
+def apart(ops: Sequence[Operation], stored: Sequence[SSAValue]) -> Parts:
+    """What makes the row values that are stored, and the rest with copies of it."""
+    ends = {
+        op
+        for op in ops
+        if (op.source if isinstance(op, AssembleOp) else op.results[0]) in stored
+    }
+    taken = set(backward(ends, set(ops)))
+    rows = [op for op in ops if op in taken]
+    wide = [op for op in ops if op not in taken]
+    needed = set(backward(wide, set(ops))) & taken
+    copies: dict[SSAValue, SSAValue] = {}
+    made: list[Operation] = []
+    for op in [op for op in rows if op in needed]:
+        made.append(copy_of(op, copies))
+    for op in wide:
+        op.operands = [copies.get(value, value) for value in op.operands]
+    return rows, [*made, *wide]
 
 
 def row_count(domain: Domain) -> int | None:

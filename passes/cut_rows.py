@@ -31,12 +31,14 @@ from pyptoc.dialects.pypto.elementwise import CastOp
 from pyptoc.dialects.pypto.reduce import ReductionOp
 from pyptoc.dialects.pypto.shape import AssembleOp, EmptyOp
 from pyptoc.dialects.record import record
+from pyptoc.dialects.tile_types import element_bits
 from pyptoc.passes.builder import Builder
-from pyptoc.passes.fusion_cost import FusionCosts, bits_of
 from pyptoc.passes.groups import CUT, FOLD, NARROW, PARTIAL, folds_columns
 from pyptoc.passes.shapes import Shapes
-from pyptoc.passes.structured import is_one, is_scan, tensor_operands
+from pyptoc.passes.structured import costed_as, is_one, is_scan, tensor_operands
 from pyptoc.passes.typed import element_type
+from pyptoc.passes.vector_cost import element_cycles
+from pyptoc.runtime.machine import Machine
 
 
 @record(frozen=False)
@@ -117,7 +119,7 @@ class Cut:
         ]
 
     def kept(
-        self, costs: FusionCosts, on_chip: set[SSAValue]
+        self, machine: Machine, on_chip: set[SSAValue]
     ) -> dict[SSAValue, SSAValue]:
         """
         What to store of the first ops for each value that the rest reads.
@@ -135,22 +137,22 @@ class Cut:
             if any(u.operation not in set(self.ops) for u in value.uses):
                 stored[value] = value
                 continue
-            cheapest = self._cheapest(value, costs, members)
-            again = self._again(value, costs, members, on_chip)
+            cheapest = self._cheapest(value, machine, members)
+            again = self._again(value, machine, members, on_chip)
             if again is None or cheapest[0] <= again:
                 stored[value] = cheapest[1]
         return stored
 
     def _cheapest(
-        self, value: SSAValue, costs: FusionCosts, members: set[Operation]
+        self, value: SSAValue, machine: Machine, members: set[Operation]
     ) -> tuple[float, SSAValue]:
         """The cycles an element costs that is stored, and which value to store."""
         best: tuple[float, SSAValue] | None = None
         steps: list[Operation] = []
         at = value
         while True:
-            bits = bits_of([at])
-            cycles = costs.moved(bits, bits) + costs.computed(steps)
+            size = bytes_of_element(at)
+            cycles = element_cycles(machine, size, size, self._costed(steps))
             if best is None or cycles < best[0]:
                 best = (cycles, at)
             op = at.owner
@@ -162,7 +164,7 @@ class Cut:
     def _again(
         self,
         value: SSAValue,
-        costs: FusionCosts,
+        machine: Machine,
         members: set[Operation],
         on_chip: set[SSAValue],
     ) -> float | None:
@@ -178,7 +180,18 @@ class Cut:
             for v in loads
             if len(dims := self.shapes.dims(v)) > 1 and not is_one(dims, -1)
         ]
-        return costs.moved(bits_of(wide), 0) + costs.computed(ops)
+        loaded = sum(map(bytes_of_element, wide))
+        return element_cycles(machine, loaded, 0, self._costed(ops))
+
+    def _costed(self, ops: Iterable[Operation]) -> list[tuple[str, float]]:
+        """The instruction of each op, and the bytes of the widest element of it."""
+        return [
+            (
+                costed_as(op),
+                max(map(bytes_of_element, (*tensor_operands(op), *op.results))),
+            )
+            for op in ops
+        ]
 
     # -- the rewrite
 
@@ -224,6 +237,11 @@ class Cut:
             use.operation.operands[use.index] = whole
         self.first.append(store)
         self.rest.append(fold)
+
+
+def bytes_of_element(value: SSAValue) -> float:
+    """What one element of a value takes in memory."""
+    return element_bits(element_type(value)) / 8
 
 
 def copy_of(op: Operation, copies: dict[SSAValue, SSAValue]) -> Operation:

@@ -18,7 +18,7 @@ where a size of the group depends on the index in a way that has no static bound
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 from xdsl.dialects import arith, func, scf
@@ -27,12 +27,20 @@ from xdsl.ir import Operation, OpResult, SSAValue
 
 from pyptoc.dialects.context import PyptocContext
 from pyptoc.dialects.expr import Expr
+from pyptoc.dialects.parallel import is_parallel
 from pyptoc.dialects.pypto.scalars import DimOp, IndexOp
 from pyptoc.dialects.pypto.shape import AssembleOp, TransposeOp, ViewOp
 from pyptoc.passes.base import PyptocPass
 from pyptoc.passes.groups import Group, groups_in
 from pyptoc.passes.shapes import Shapes, static_bound
-from pyptoc.passes.structured import LEAVES, defined_in, is_constant, iteration_dims
+from pyptoc.passes.structured import (
+    LEAVES,
+    defined_in,
+    is_constant,
+    iteration_dims,
+    outside_tasks,
+    unit_of,
+)
 from pyptoc.passes.tile_settings import WHOLE
 from pyptoc.passes.typed import values_in
 from pyptoc.passes.windows import window_of
@@ -58,21 +66,16 @@ class FormTasksPass(PyptocPass):
 
 def outermost_parallel(function: func.FuncOp) -> Iterator[scf.ForOp]:
     """The parallel loops that are in no other parallel loop."""
-    for op in list(function.walk()):
+    for op in list(outside_tasks(function)):
         if is_parallel(op) and not is_parallel(op.parent_op()):
-            assert isinstance(op, scf.ForOp)
             yield op
-
-
-def is_parallel(op: Operation | None) -> bool:
-    """Whether `op` is a loop of independent iterations."""
-    return isinstance(op, scf.ForOp) and "npu.parallel" in op.attributes
 
 
 def form(ctx: PyptocContext, loop: scf.ForOp) -> None:
     """Mark the largest perfect nest inside `loop` that can become a grid."""
     nest = perfect_nest(loop)
-    reason = None if WHOLE in loop.attributes else obstacle(nest)
+    groups = groups_in(nest[-1].body.block)
+    reason = None if WHOLE in loop.attributes else obstacle(nest, groups)
     if reason is None:
         for member in nest:
             member.attributes[GRID] = UnitAttr()
@@ -88,16 +91,13 @@ def perfect_nest(loop: scf.ForOp) -> list[scf.ForOp]:
     nest = [loop]
     while True:
         body = [op for op in nest[-1].body.block.ops if not isinstance(op, MOVABLE)]
-        if len(body) != 2 or not is_parallel(body[0]):
+        if len(body) != 2 or not is_parallel(inner := body[0]):
             return nest
-        inner = body[0]
-        assert isinstance(inner, scf.ForOp)
         nest.append(inner)
 
 
-def obstacle(nest: list[scf.ForOp]) -> str | None:
-    """Why the nest cannot become a grid; None if it can."""
-    groups = groups_in(nest[-1].body.block)
+def obstacle(nest: list[scf.ForOp], groups: Sequence[Group]) -> str | None:
+    """Why a nest whose body is these groups cannot become a grid; None if it can."""
     if len(groups) != 1:
         return f"its body holds {len(groups)} groups"
     group = groups[0]
@@ -155,12 +155,13 @@ def operand_obstacle(outer: scf.ForOp, group: Group) -> str | None:
             elif defined_in(value, outer) and not is_offset(value, op):
                 return "a scalar operand is computed in the body"
         dims = iteration_dims(op, shapes)
+        tiled = 3 if unit_of(op) == "cube" else 2
         for axis, dim in enumerate(dims):
             if not mentions(dim, outer):
                 continue
             if static_bound(dim) is None:
                 return "a size depends on the index and has no static bound"
-            if axis < len(dims) - 2:  # a grid axis, which has no empty tiles
+            if axis < len(dims) - tiled:  # a grid axis, which has no empty tiles
                 return "a leading size depends on the index"
     return None
 

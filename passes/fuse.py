@@ -11,20 +11,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
+from functools import cached_property
 from typing import Protocol
 
-from xdsl.dialects import func
+from xdsl.dialects import func, scf
 from xdsl.dialects.builtin import IntegerAttr, UnitAttr, i64
 from xdsl.ir import Block, Operation, SSAValue
 
 from pyptoc.dialects.context import PyptocContext
+from pyptoc.dialects.pypto.attrs import VecTileAttr
+from pyptoc.dialects.pypto.matmul import Product
 from pyptoc.dialects.pypto.shape import AssembleOp
 from pyptoc.dialects.record import record
+from pyptoc.passes.choices import Choices, given_sizes
 from pyptoc.passes.cleanup import erase_dead
-from pyptoc.passes.cut_choice import RowCuts, row_count
+from pyptoc.passes.compared import Compared
+from pyptoc.passes.cut_choice import RowCuts, group_time, row_count
 from pyptoc.passes.cut_rows import Cut
 from pyptoc.passes.fuse_products import Fusing, products_of
-from pyptoc.passes.fusion_cost import FusionCosts
+from pyptoc.passes.group_work import grid_loops, trips_of
 from pyptoc.passes.groups import (
     CUT,
     NARROW,
@@ -35,10 +40,12 @@ from pyptoc.passes.groups import (
     folds_columns,
 )
 from pyptoc.passes.mark_nests import is_whole
-from pyptoc.passes.mixed_tiles import Product
+from pyptoc.passes.mixed_tiles import MixedChooser
 from pyptoc.passes.shapes import Shapes
 from pyptoc.passes.sink_rows import Made, Sink, made_by_loops
 from pyptoc.passes.structured import is_one, is_reduction, is_scan
+from pyptoc.passes.tile_settings import TILE
+from pyptoc.passes.trial import Trial
 from pyptoc.passes.windows import views_of
 from pyptoc.runtime.machine import Machine
 
@@ -89,9 +96,20 @@ class Fusion:
     def machine(self) -> Machine:
         return self.context.machine
 
-    @property
-    def costs(self) -> FusionCosts:
-        return FusionCosts(self.machine)
+    @cached_property
+    def choices(self) -> Choices:
+        """What chooses the tiles of groups, and so says how long they take."""
+        return Choices(self.context, self.shapes)
+
+    def _fusing(
+        self,
+        bases: Mapping[SSAValue, Product],
+        group: Group,
+        loops: Sequence[scf.ForOp] = (),
+    ) -> Fusing:
+        trips = trips_of(loops, self.shapes)
+        chooser = MixedChooser(bases, group, self.shapes, self.machine, trips)
+        return Fusing(chooser)
 
     def _is_new(self, step: str, group: Group) -> bool:
         """Whether a step meets a group for the first time."""
@@ -145,7 +163,7 @@ class Fusion:
             return True
         if not self.cut:
             return False
-        halves = RowCuts(self.context, self.shapes, group, self.force).run()
+        halves = RowCuts(self.choices, group, self.force).run()
         if halves is None:
             return False
         self._number(*halves)
@@ -168,34 +186,52 @@ class Fusion:
         first = Group(0, "vector", cut.first)
         made = made_by_loops(first, self.shapes)
         bases = products_in(made) or products_of(first, self.shapes)
-        fusing = Fusing(bases, first, self.shapes, self.machine)
-        for base, reason in fusing.unfit().items():
-            self._refuse(bases.pop(base), reason)
-        if not bases:
+        fusing = self._fusing(bases, first)
+        unfit = fusing.unfit()
+        for base, reason in unfit.items():
+            self._refuse(bases[base], reason)
+        if len(unfit) == len(bases):
             return False
-        product = next(iter(bases.values()))
+        fusing = self._fusing(without(bases, unfit), first)
+        product = fusing.chooser.products[0]
         reason = cut.obstacle or fusing.obstacle()
         if reason is None and made:
             reason = Sink(first, made, self.shapes).obstacle()
         if reason is not None:
             self._refuse(product, reason)
             return False
-        on_chip = {value for read in fusing.chooser.reads for value in read.values}
-        stored = cut.kept(self.costs, on_chip)
-        apart, together = fusing.modelled()
-        together += self.costs.launch
-        apart += fusing.repeated()
-        if together >= CLEARLY * apart and not self.force:
-            self._refuse(product, self.costs.compared(apart, together))
+        compared = self._cut_compared(group, fusing)
+        if compared.ratio >= CLEARLY and not self.force:
+            self._refuse(product, str(compared))
             return False
-        cut.apply(stored, 0)
+        cut.apply(self._kept(cut, fusing), 0)
         self._decided.add(self._number(cut.first, cut.rest))
         self.context.remark(
             group.ops[0],
             "rows are folded in two steps, the first where the product is on chip: "
-            + self.costs.compared(apart, together),
+            f"{compared}",
         )
         return True
+
+    def _kept(self, cut: Cut, fusing: Fusing) -> dict[SSAValue, SSAValue]:
+        on_chip = {value for read in fusing.chooser.reads for value in read.values}
+        return cut.kept(self.machine, on_chip)
+
+    def _cut_compared(self, group: Group, fusing: Fusing) -> Compared:
+        """A group cut where its first part reads a product on chip, and apart."""
+        whole = self._fusing(fusing.bases, group)
+        given = given_sizes(group.ops, whole.chooser.domain.rank)
+        with Trial(group.ops) as trial:
+            cut = Cut(trial.ops, self.shapes)
+            cut.apply(self._kept(cut, fusing), 0)
+            first = self._fusing(fusing.bases, Group(0, "vector", cut.first))
+            best = first.chooser.best
+            assert best is not None
+            for op in cut.first:
+                op.attributes[TILE] = VecTileAttr([best.tile.m0, best.tile.n0])
+            rest = group_time(self.choices, cut.rest, given)
+            new = [first.together, rest]
+        return Compared(new, whole.apart(self.choices))
 
     def _sink(self, group: Group) -> bool:
         """Move a group into the loop that makes the products it reads."""
@@ -206,12 +242,14 @@ class Fusion:
             return False
         bases = products_in(made)
         product = next(iter(bases.values()))
-        fusing = Fusing(bases, group, self.shapes, self.machine)
+        fusing = self._fusing(bases, group)
         sink = Sink(group, made, self.shapes)
         if not self._is_decided(group):
             reason = fusing.obstacle() or sink.obstacle()
             if reason is None:
-                reason = self._why_slower(fusing)
+                compared = Compared([fusing.together], fusing.apart(self.choices))
+                if not compared.pays and not self.force:
+                    reason = str(compared)
             if reason is not None:
                 self._refuse(product, reason)
                 return False
@@ -231,58 +269,77 @@ class Fusion:
             return
         for group in grouping.groups():
             bases = products_of(group, self.shapes) if group.unit == "vector" else {}
-            fusing = Fusing(bases, group, self.shapes, self.machine)
-            for base, reason in fusing.unfit().items():
-                product = bases.pop(base)
-                if not trial:
-                    self._refuse(product, reason)
-            if bases:
-                self._join(grouping, fusing, trial=trial)
+            unfit = self._fusing(bases, group).unfit()
+            if not trial:
+                for base, reason in unfit.items():
+                    self._refuse(bases[base], reason)
+            if len(unfit) < len(bases):
+                self._join(grouping, without(bases, unfit), group, trial=trial)
 
-    def _join(self, grouping: Grouping, fusing: Fusing, *, trial: bool) -> None:
-        group, bases = fusing.part, fusing.bases
+    def _join(
+        self,
+        grouping: Grouping,
+        bases: Mapping[SSAValue, Product],
+        group: Group,
+        *,
+        trial: bool,
+    ) -> None:
         product = next(iter(bases.values()))
         members = {*group.ops, *bases.values()}
         ops = [op for op in grouping.ops if op in members]
         views = [view for base in bases for view in views_of(base)]
-        reason = self._why_apart(grouping, fusing, ops, views)
+        mixed = Group(0, "mixed", ops, views)
+        loops = self._loops_around(grouping, mixed)
+        fusing = self._fusing(bases, group, loops)
+        decided = self._is_decided(group)
+        reason = self._why_apart(grouping, fusing, mixed)
+        compared: Compared | None = None
+        if reason is None and not (trial and decided):
+            trips = fusing.chooser.trips
+            compared = Compared([fusing.together], fusing.apart(self.choices), trips)
+            if not (compared.pays or decided or self.force):
+                reason = str(compared)
         if reason is None:
             for op in group.ops:
                 op.attributes.setdefault(CUT, IntegerAttr(0, i64))
-            grouping.assign(Group(0, "mixed", ops, views))
+            grouping.assign(mixed)
         if trial:
             return
         if reason is not None:
             self._refuse(product, reason)
             return
-        self.context.remark(product, "the vector ops that read it share its tasks")
+        text = "the vector ops that read it share its tasks"
+        self.context.remark(product, f"{text}: {compared}")
+
+    def _loops_around(self, grouping: Grouping, mixed: Group) -> list[scf.ForOp]:
+        """The loops that would be axes of the grid of a mixed group."""
+        inside = {*mixed.ops, *mixed.views}
+
+        def groups(_: Block) -> list[Group]:
+            others = (g for g in grouping.groups() if inside.isdisjoint(g.ops))
+            return [mixed, *others]
+
+        return grid_loops(mixed.ops[0], groups)
 
     def _why_apart(
-        self,
-        grouping: Grouping,
-        fusing: Fusing,
-        ops: list[Operation],
-        views: list[Operation],
+        self, grouping: Grouping, fusing: Fusing, mixed: Group
     ) -> str | None:
-        """Why products stay launches of their own; None if they join their readers."""
+        """Why products cannot join their readers, whatever it costs; None: they can."""
         group = fusing.part
-        decided = self._is_decided(group)
         if any(len(grouping.group_of[op].ops) > 1 for op in fusing.bases.values()):
             return "it is stored where others read it"
-        if self._folds(group.ops) and not decided:
+        if self._folds(group.ops) and not self._is_decided(group):
             return "the ops that read it fold rows"
-        if not grouping.is_apart(ops, views):
+        if not grouping.is_apart(mixed.ops, mixed.views):
             return "something stands between them"
-        reason = fusing.obstacle()
-        if reason is not None or decided:
-            return reason
-        return self._why_slower(fusing)
+        return fusing.obstacle()
 
-    def _why_slower(self, fusing: Fusing) -> str | None:
-        apart, together = fusing.modelled()
-        if self.force or together < apart:
-            return None
-        return self.costs.compared(apart, together)
+
+def without(
+    bases: Mapping[SSAValue, Product], unfit: Mapping[SSAValue, str]
+) -> dict[SSAValue, Product]:
+    """The products that are left."""
+    return {base: op for base, op in bases.items() if base not in unfit}
 
 
 def products_in(made: Mapping[SSAValue, Made]) -> dict[SSAValue, Product]:

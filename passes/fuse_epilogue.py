@@ -36,7 +36,7 @@ from xdsl.ir import Attribute, Operation
 from pyptoc.dialects.context import PyptocContext
 from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.pypto.elementwise import AddOp, CastOp
-from pyptoc.dialects.pypto.matmul import MatmulOp, ScaledMmOp
+from pyptoc.dialects.pypto.matmul import MatmulOp, Product, ScaledMmOp
 from pyptoc.dialects.pypto.shape import ReshapeOp
 from pyptoc.dialects.pypto.unary import ReluOp
 from pyptoc.passes.base import PyptocPass
@@ -53,7 +53,6 @@ NARROW: dict[Attribute, tuple[Attribute, ...]] = {
 }
 """Element type of a product to those that its store rounds to."""
 
-Product = MatmulOp | ScaledMmOp
 Change = dict[str, Any]
 """Fields of a product, by name."""
 

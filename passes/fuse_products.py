@@ -14,39 +14,35 @@ live, and the modelled time is shorter than with a launch each.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from itertools import combinations
+from math import inf
 
 from xdsl.dialects import scf
 from xdsl.ir import BlockArgument, SSAValue
 
 from pyptoc.dialects.expr import Expr
-from pyptoc.dialects.pypto.attrs import SPLIT_CHOSEN, CubeTileAttr
-from pyptoc.dialects.pypto.matmul import MatmulOp
+from pyptoc.dialects.parallel import is_parallel
+from pyptoc.dialects.pypto.attrs import CubeTileAttr
+from pyptoc.dialects.pypto.matmul import MatmulOp, Product
 from pyptoc.dialects.pypto.shape import AssembleOp
 from pyptoc.dialects.record import record
-from pyptoc.dialects.tile_channel import HALVES
-from pyptoc.passes import cube_tiles
-from pyptoc.passes.cube_tiles import CubeTile
-from pyptoc.passes.form_tasks import is_parallel
-from pyptoc.passes.fusion_cost import FusionCosts, bits_of, known
+from pyptoc.passes.choices import Choices, given_sizes
+from pyptoc.passes.group_work import with_store
 from pyptoc.passes.groups import (
     NARROW,
     PARTIAL,
-    Domain,
     Group,
     domain_of,
     has_scan,
     is_row_fold,
 )
-from pyptoc.passes.matmul_shape import contraction_of, matmul_shape
-from pyptoc.passes.mixed_tiles import MixedChooser, Product, Read
+from pyptoc.passes.matmul_shape import contraction_of
+from pyptoc.passes.mixed_tiles import MixedChooser, Read
 from pyptoc.passes.ownership import root_of
 from pyptoc.passes.shapes import Shapes
 from pyptoc.passes.structured import is_one, tensor_operands
 from pyptoc.passes.tile_settings import nearest_tile
 from pyptoc.passes.typed import element_type
-from pyptoc.passes.vector_tiles import VectorChooser
 from pyptoc.passes.windows import readers, window_of
 from pyptoc.runtime.machine import Machine
 
@@ -55,20 +51,23 @@ from pyptoc.runtime.machine import Machine
 class Fusing:
     """Whether products can join the vector ops that read them."""
 
-    bases: Mapping[SSAValue, Product]
-    """What the vector ops read, and the product that makes it."""
-    part: Group
-    shapes: Shapes
-    machine: Machine
+    chooser: MixedChooser
 
     @property
-    def chooser(self) -> MixedChooser:
-        return MixedChooser(self.bases, self.part, self.shapes, self.machine)
+    def bases(self) -> Mapping[SSAValue, Product]:
+        return self.chooser.bases
 
-    @cached_property
-    def tile(self) -> CubeTile | None:
-        """The tile of the group, once `bases` are those that stay."""
-        return self.chooser.choose()
+    @property
+    def part(self) -> Group:
+        return self.chooser.part
+
+    @property
+    def shapes(self) -> Shapes:
+        return self.chooser.shapes
+
+    @property
+    def machine(self) -> Machine:
+        return self.chooser.machine
 
     def obstacle(self) -> str | None:
         """Why not; None if they can, whatever it costs."""
@@ -146,111 +145,40 @@ class Fusing:
             if list(read.window.dims) != sorted(read.window.dims):
                 return "its dimensions are read in another order than its tiles have"
         for one, other in combinations(reads, 2):
-            if one.window.base is other.window.base and not apart(one, other, space):
+            if one.window.base is other.window.base and not are_apart(
+                one, other, space
+            ):
                 return "two of the parts that are read overlap"
         return None
 
     def _tile_obstacle(self) -> str | None:
-        if self.tile is None:
+        if self.chooser.best is None:
             return "no tile of what is live at once fits L0C and UB"
         return None
 
-    # -- cost
+    # -- times
 
-    def modelled(self) -> tuple[float, float]:
-        """Modelled cycles with a launch each, and together."""
-        return self._separate(), self._together()
+    @property
+    def together(self) -> float:
+        """Modelled seconds in one launch."""
+        best = self.chooser.best
+        return inf if best is None else best.cost.seconds
 
-    def repeated(self) -> float:
-        """What it takes to go over long rows of the product in memory once more."""
-        tile = self.tile
-        domain = domain_of(self.part.ops, self.shapes)
-        assert tile is not None
-        assert domain is not None
-        rows = VectorChooser(self.part, domain, self.shapes, self.machine)
-        if domain.columns.is_const and rows.fits(1, domain.columns.value, phased=False):
-            return 0
-        tasks = blocks(domain.leading) * tiles(domain.rows, tile.m0)
-        tasks *= tiles(domain.columns, tile.n0)
-        return self._vector_time(domain, tasks, tile, inside=False)
-
-    def _together(self) -> float:
-        tile = self.tile
-        domain = domain_of(self.part.ops, self.shapes)
-        assert tile is not None
-        assert domain is not None
-        costs = FusionCosts(self.machine)
-        tasks = blocks(domain.leading)
-        tasks *= tiles(domain.rows, tile.m0) * tiles(domain.columns, tile.n0)
-        total = 0.0
-        for read in self.chooser.reads:
-            contraction = contraction_of(read.product, self.shapes)
-            total += costs.product(tile, contraction, tasks)
-        return max(total, self._vector_time(domain, tasks, tile, inside=True))
-
-    def _separate(self) -> float:
-        costs = FusionCosts(self.machine)
-        domain = domain_of(self.part.ops, self.shapes)
-        assert domain is not None
-        total = costs.launch
-        tasks = 1
-        alone = CubeTile(16, 16, 16, 16, 16, 16, 16)
-        parts = 1
-        for product in self.chooser.products:
-            c = contraction_of(product, self.shapes)
-            given = nearest_tile(product, CubeTileAttr, lambda tiles: tiles.cube)
-            alone = CubeTile.of(given) if given else cube_tiles.choose(c, self.machine)
-            alone = alone.clamped(c)
-            shape = matmul_shape(product, self.shapes)
-            tasks = blocks(shape.batch)
-            tasks *= tiles(shape.m, alone.m1) * tiles(shape.n, alone.n1)
-            choices = [1]
-            if given is None or given.split_k == SPLIT_CHOSEN:
-                steps = -(-(c.k or 1) // alone.k1) if c.k is not None else 4
-                choices += list(range(2, min(steps, 8) + 1))
-            times = {
-                part: costs.product(alone, c, tasks * part, part)
-                + costs.stored(alone, tasks * part)
-                for part in choices
-            }
-            parts = min(times, key=lambda part: times[part])
-            total += times[parts]
-        return total + self._vector_time(domain, tasks, alone, inside=False) * max(
-            1, parts / 2
-        )
-
-    def _vector_time(
-        self, domain: Domain, tasks: int, tile: CubeTile, *, inside: bool
-    ) -> float:
-        """The vector ops, on tiles of a product that are read from memory or not."""
-        costs = FusionCosts(self.machine)
-        members = set(self.part.ops)
-        read = {v for op in self.part.ops for v in tensor_operands(op)}
-        loads = [
-            value
-            for value in read
-            if value.owner not in members and self._is_wide(value, domain)
+    def apart(self, choices: Choices) -> list[float]:
+        """Modelled seconds of the products and of the vector ops, a launch each."""
+        part = self.part
+        given = given_sizes(part.ops, self.chooser.domain.rank)
+        alone = choices.vector(part, given)
+        return [
+            *(
+                choices.cube(with_store(op, self.shapes)).seconds
+                for op in self.chooser.products
+            ),
+            inf if alone is None else alone.cost.seconds,
         ]
-        if inside:
-            loads = [
-                v for v in loads if window_of(v, self.shapes).base not in self.bases
-            ]
-        stores = [v for v in self.part.outputs if self._is_wide(v, domain)]
-        # The vector cores share what a cube core makes.
-        return costs.elements(
-            HALVES * tasks,
-            -(-tile.m0 // HALVES) * tile.n0,
-            costs.computed(self.part.ops),
-            bits_of(loads),
-            bits_of(stores),
-        )
-
-    def _is_wide(self, value: SSAValue, domain: Domain) -> bool:
-        dims = self.shapes.dims(value)
-        return len(dims) > 1 and dims[-1] == domain.columns
 
 
-def apart(one: Read, other: Read, sizes: Sequence[Expr | None]) -> bool:
+def are_apart(one: Read, other: Read, sizes: Sequence[Expr | None]) -> bool:
     """Whether two windows of one product have no element in common."""
     for axis, dim in enumerate(one.window.dims):
         if dim not in other.window.dims:
@@ -264,19 +192,6 @@ def apart(one: Read, other: Read, sizes: Sequence[Expr | None]) -> bool:
         if between.is_const and size.is_const and abs(between.value) >= size.value:
             return True
     return False
-
-
-def tiles(size: Expr | None, step: int) -> int:
-    """How many tiles there are along an axis."""
-    return max(-(-known(size, 1) // step), 1)
-
-
-def blocks(sizes: Sequence[Expr]) -> int:
-    """How many matrices a batch has."""
-    total = 1
-    for size in sizes:
-        total *= known(size, 1)
-    return max(total, 1)
 
 
 def products_of(group: Group, shapes: Shapes) -> dict[SSAValue, Product]:

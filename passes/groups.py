@@ -29,10 +29,17 @@ from xdsl.dialects.builtin import IntegerAttr, StringAttr, i64
 from xdsl.ir import Block, Operation, SSAValue
 
 from pyptoc.dialects.expr import Expr
+from pyptoc.dialects.npu_tasks import TasksOp
 from pyptoc.dialects.pypto.shape import AssembleOp
 from pyptoc.dialects.record import record
 from pyptoc.passes.shapes import Dims, Shapes
-from pyptoc.passes.structured import is_one, is_reduction, is_scan, iteration_dims
+from pyptoc.passes.structured import (
+    is_one,
+    is_reduction,
+    is_scan,
+    iteration_dims,
+    outside_tasks,
+)
 
 GROUP = "npu.group"
 UNIT = "npu.unit"
@@ -97,10 +104,11 @@ class Group:
 
 
 def blocks_of(function: func.FuncOp) -> list[Block]:
-    """All blocks of a function, outer ones first."""
+    """The blocks of a function, outer ones first; tasks that it has are done with."""
     return [
         block
-        for op in function.walk()
+        for op in outside_tasks(function)
+        if not isinstance(op, TasksOp)
         for region in op.regions
         for block in region.blocks
     ]
@@ -133,37 +141,58 @@ class Domain:
         return len(self.leading) + (self.rows is not None) + 1
 
 
+@record
+class OpForm:
+    """What the domain of a group depends on of one of its ops."""
+
+    space: Dims
+    narrow: bool
+    is_cut: bool
+    folds: bool
+    """Whether it folds the columns of its group."""
+    scans: bool
+    outlives_row: bool
+    """Whether it makes, or stores, one element a row."""
+
+    @classmethod
+    def of(cls, op: Operation, shapes: Shapes) -> OpForm:
+        """As the op is now."""
+        values = [op.source] if isinstance(op, AssembleOp) else op.results
+        return cls(
+            own_space(op, shapes),
+            NARROW in op.attributes,
+            CUT in op.attributes,
+            is_row_fold(op),
+            is_scan(op),
+            any(is_one(shapes.dims(v) or (Expr.const(2),), -1) for v in values),
+        )
+
+
 def domain_of(ops: Sequence[Operation], shapes: Shapes) -> Domain | None:
     """The common domain of vector ops; None where there is none."""
-    spaces = [own_space(op, shapes) for op in ops]
-    full = [s for op, s in zip(ops, spaces, strict=True) if NARROW not in op.attributes]
-    outer = (full or spaces)[0][:-1]
+    return common_domain([OpForm.of(op, shapes) for op in ops])
+
+
+def common_domain(forms: Sequence[OpForm]) -> Domain | None:
+    """The common domain of ops of these forms; None where there is none."""
+    full = [form.space for form in forms if not form.narrow]
+    outer = (full or [form.space for form in forms])[0][:-1]
     if any(space[:-1] != outer for space in full):
         return None
-    wide = {space[-1] for space in spaces if not is_one(space, -1)}
+    wide = {form.space[-1] for form in forms if not is_one(form.space, -1)}
     if len(wide) > 1:
         return None
     columns = next(iter(wide), Expr.const(1))
-    whole = column_bound(ops) is None and bool(wide) and outlives_row(ops, shapes)
-    whole = whole or (any(map(is_row_fold, ops)) and column_bound(ops) is None)
-    return Domain(
-        outer[:-1], outer[-1] if outer else None, columns, whole or has_scan(ops)
-    )
+    whole = any(form.folds or (bool(wide) and form.outlives_row) for form in forms)
+    whole = whole and not any(form.is_cut for form in forms)
+    whole = whole or any(form.scans for form in forms)
+    return Domain(outer[:-1], outer[-1] if outer else None, columns, whole)
 
 
 def own_space(op: Operation, shapes: Shapes) -> Dims:
     """The iteration space of `op`; a fold of partial row values has one column."""
     space = iteration_dims(op, shapes) or (Expr.const(1),)
     return (*space[:-1], Expr.const(1)) if FOLD in op.attributes else space
-
-
-def outlives_row(ops: Sequence[Operation], shapes: Shapes) -> bool:
-    """Whether an op makes, or stores, one element a row."""
-    return any(
-        is_one(shapes.dims(value) or (Expr.const(2),), -1)
-        for op in ops
-        for value in ([op.source] if isinstance(op, AssembleOp) else op.results)
-    )
 
 
 def is_row_fold(op: Operation) -> bool:

@@ -21,45 +21,32 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from math import prod
 from typing import ClassVar, NoReturn
 
-from xdsl.dialects import func, scf
-from xdsl.dialects.builtin import ModuleOp, StringAttr, f32, i32
-from xdsl.ir import Operation, SSAValue
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
 
 from pyptoc.dialects.context import PyptocContext
 from pyptoc.dialects.diagnostics import error
 from pyptoc.dialects.expr import Expr
-from pyptoc.dialects.pypto.attrs import CubeTileAttr, TilesAttr, VecTileAttr
-from pyptoc.dialects.pypto.matmul import MatmulOp, ScaledMmOp
-from pyptoc.dialects.pypto.shape import ViewOp
-from pyptoc.dialects.pypto.tiles import check_cube_tile
+from pyptoc.dialects.pypto.attrs import CubeTileAttr, VecTileAttr
+from pyptoc.dialects.pypto.matmul import Product
 from pyptoc.dialects.record import record
 from pyptoc.dialects.walk import ROW
 from pyptoc.passes import cube_tiles, index_tiles, tile_candidates
 from pyptoc.passes.base import PyptocPass
-from pyptoc.passes.cube_cost import CubeWork
+from pyptoc.passes.choices import Choices, given_sizes
+from pyptoc.passes.compared import Compared
 from pyptoc.passes.cube_tiles import Contraction, CubeTile
-from pyptoc.passes.form_tasks import is_parallel, obstacle, perfect_nest
-from pyptoc.passes.groups import (
-    PARTIAL,
-    UNIT,
-    Domain,
-    Group,
-    blocks_of,
-    domain_of,
-    groups_in,
-)
-from pyptoc.passes.matmul_shape import contraction_of, matmul_shape
+from pyptoc.passes.group_work import grid_loops, trips_of
+from pyptoc.passes.groups import PARTIAL, Domain, Group, blocks_of, groups_in
 from pyptoc.passes.mixed_tiles import MixedChooser, results_of, split_units
 from pyptoc.passes.shapes import Shapes
-from pyptoc.passes.structured import defined_in
 from pyptoc.passes.support import check_product
-from pyptoc.passes.tile_search import Ranking, representative, search
 from pyptoc.passes.tile_settings import TILE, nearest_tile
-from pyptoc.passes.typed import element_type, tensor_rank
-from pyptoc.passes.vector_tiles import VectorChooser, VectorTile
+from pyptoc.passes.typed import tensor_rank
+from pyptoc.passes.vector_tiles import Candidate, VectorChooser
 from pyptoc.runtime.machine import Machine
 
 
@@ -72,12 +59,11 @@ class InferTilesPass(PyptocPass):
     )
 
     def run(self, ctx: PyptocContext, module: ModuleOp) -> None:
-        memory = Searches()
         for function in module.walk():
             if isinstance(function, func.FuncOp):
                 shapes = Shapes()
                 for group in in_order(function):
-                    TileInference(ctx, group, shapes, memory).run()
+                    TileInference(ctx, group, shapes).run()
 
 
 def in_order(function: func.FuncOp) -> list[Group]:
@@ -92,22 +78,6 @@ def in_order(function: func.FuncOp) -> list[Group]:
     return sorted(groups, key=rank)
 
 
-class Searches:
-    """Searches of one module: equal matmuls have equal tiles."""
-
-    def __init__(self) -> None:
-        self.known: dict[tuple[CubeWork, CubeTile | None], Ranking] = {}
-
-    def search(
-        self, product: CubeWork, machine: Machine, given: CubeTile | None
-    ) -> Ranking:
-        """As `tile_search.search`, once for the same arguments."""
-        key = (product, given)
-        if key not in self.known:
-            self.known[key] = search(product, machine, given)
-        return self.known[key]
-
-
 @record
 class TileInference:
     """Decides the tile of one group."""
@@ -115,11 +85,14 @@ class TileInference:
     context: PyptocContext
     group: Group
     shapes: Shapes
-    memory: Searches
 
     @property
     def machine(self) -> Machine:
         return self.context.machine
+
+    @property
+    def choices(self) -> Choices:
+        return Choices(self.context, self.shapes)
 
     def run(self) -> None:
         """Attach `npu.tile` to each op of the group."""
@@ -138,27 +111,12 @@ class TileInference:
 
     def _cube(self) -> CubeTileAttr:
         op = self.group.ops[0]
-        assert isinstance(op, MatmulOp | ScaledMmOp)
+        assert isinstance(op, Product)
         check_product(op, self.machine)
-        product = product_of(self.group, self.shapes)
-        attribute = nearest_tile(op, CubeTileAttr, lambda tiles: tiles.cube)
-        given = None
-        if attribute is not None:
-            check_cube_tile(attribute, op)
-            c = product.contraction
-            given = CubeTile.of(attribute).clamped(c)
-            cube_tiles.check_fits(given, c, self.machine, op)
-            self._remark_single(given, c, op)
-        ranking = self.memory.search(product, self.machine, given)
-        tile = ranking.best
+        chosen = self.choices.cube(self.group.ops, grid_loops(op))
+        tile, given = chosen.tile, chosen.given
         if given is not None:
-            tile = replace(tile, assign=given.assign, atomic=given.atomic)
-            if given.split > 1:
-                steps = -(-max(product.k, 1) // given.k_step)
-                known = product.contraction.k is not None
-                factor = min(given.split, steps) if known else given.split
-                tile = replace(tile, split=factor)
-        chosen = tile_candidates.Chosen(ranking, tile, given)
+            self._remark_single(given, chosen.ranking.product.contraction, op)
         self.context.remark(op, chosen.remark())
         if self.context.candidates is not None:
             self.context.candidates.append(chosen.table(op, self.group.tag))
@@ -169,9 +127,16 @@ class TileInference:
     def _mixed(self) -> None:
         """One tile for all of the group; partition has seen that there is one."""
         products, part = split_units(self.group)
+        trips = trips_of(grid_loops(self.group.ops[0]), self.shapes)
         bases = results_of(products)
-        tile = MixedChooser(bases, part, self.shapes, self.machine).choose()
-        assert tile is not None
+        chooser = MixedChooser(bases, part, self.shapes, self.machine, trips)
+        best = chooser.best
+        assert best is not None
+        tile = best.tile
+        self.context.remark(products[0], tile_candidates.mixed_remark(chooser))
+        if self.context.candidates is not None:
+            table = tile_candidates.mixed_table(self.group, chooser)
+            self.context.candidates.append(table)
         for op in products:
             op.attributes[TILE] = tile.attribute()
             self._remark_given(op, tile)
@@ -188,6 +153,14 @@ class TileInference:
                 f"{tile.m0} x {tile.n0}: vector cores read it from L0C, all that they "
                 "read is live at once",
             )
+        if given is not None and given.walk is not None:
+            self.context.remark(
+                op,
+                f"the walk '{given.walk}' is not used: tasks that vector ops share are "
+                "walked by rows",
+            )
+        if given is not None and given.split_k not in (0, 1):
+            self.context.remark(op, "K is not split: its sums are read on chip")
 
     def _remark_single(self, tile: CubeTile, c: Contraction, op: Operation) -> None:
         for need in cube_tiles.needs(tile, c):
@@ -202,16 +175,13 @@ class TileInference:
                 )
 
     def _vector(self) -> VecTileAttr:
-        domain = domain_of(self.group.ops, self.shapes)
-        assert domain is not None
-        trips = trips_of(grid_loops(self.group), self.shapes)
-        chooser = VectorChooser(self.group, domain, self.shapes, self.machine, trips)
-        given = self._given_vector(domain.rank)
+        chooser = self.choices.chooser(self.group, grid_loops(self.group.ops[0]))
+        given = self._given_vector(chooser.domain.rank)
         found = chooser.candidates(given)
         if not found:
             self._no_vector_tile(chooser)
         tile = found[0].tile
-        self._remark_smaller(given, tile, domain)
+        self._remark_smaller(given, found, chooser.domain)
         if self.context.candidates is not None:
             table = tile_candidates.vector_table(chooser, found, given is not None)
             self.context.candidates.append(table)
@@ -235,22 +205,26 @@ class TileInference:
         return VecTileAttr([tile.rows, tile.columns])
 
     def _remark_smaller(
-        self, given: tuple[int, ...] | None, tile: VectorTile, domain: Domain
+        self, given: tuple[int, ...] | None, found: Sequence[Candidate], domain: Domain
     ) -> None:
         """Say so where a given tile was an upper bound only."""
         if not given:
             return
-        asked = (1, *given)[-2:]
+        tile, asked = found[0].tile, (1, *given)[-2:]
         sizes = (domain.rows or Expr.const(1), domain.columns)
         for got, most, size in zip(
             (tile.rows, tile.columns), asked, sizes, strict=True
         ):
             whole = size.is_const and got >= size.value
             if got < most and not whole:
+                larger = [c.cost.seconds for c in found if c.tile.rows == asked[0]]
+                reason = "what is live at once must fit UB"
+                if larger:
+                    reason = str(Compared([found[0].cost.seconds], larger))
                 self.context.remark(
                     self.group.ops[0],
                     f"the vec tile {list(given)} became [{tile.rows}, {tile.columns}]: "
-                    "what is live at once must fit UB",
+                    f"{reason}",
                 )
                 return
 
@@ -258,13 +232,9 @@ class TileInference:
         """The nearest vector tile, aligned with the trailing dimensions."""
         for op in self.group.ops:
             own = op.attributes.get("tile")
-            if isinstance(own, VecTileAttr):
-                if len(own.sizes) > rank:
-                    self._surplus(op, own, rank)
-                return own.sizes
-        first = self.group.ops[0]
-        default = nearest_tile(first, VecTileAttr, vec_default)
-        return None if default is None else default.sizes[-rank:]
+            if isinstance(own, VecTileAttr) and len(own.sizes) > rank:
+                self._surplus(op, own, rank)
+        return given_sizes(self.group.ops, rank)
 
     def _surplus(self, op: Operation, tile: VecTileAttr, rank: int) -> None:
         error(
@@ -289,69 +259,3 @@ class TileInference:
             f"{unit} columns",
             help="store an intermediate value (pypto.clone) to cut the group",
         )
-
-
-def vec_default(tiles: TilesAttr) -> VecTileAttr | None:
-    """The default vector tile as an attribute."""
-    return None if tiles.vec is None else VecTileAttr(tiles.vec)
-
-
-def product_of(group: Group, shapes: Shapes) -> CubeWork:
-    """The matmul of a group as its cost depends on it."""
-    op = group.ops[0]
-    assert isinstance(op, MatmulOp | ScaledMmOp)
-    shape = matmul_shape(op, shapes)
-    result = element_type(op.results[0])
-    loops = grid_loops(group)
-    inside = bool(loops) and defined_in(op.rhs, loops[0])
-    # Parts are added before anything is done to the sum, in a tensor of their own.
-    extras = (getattr(op, name, None) for name in ("bias", "scale", "relu"))
-    alone = len(group.ops) == 1 and all(extra is None for extra in extras)
-    return CubeWork(
-        contraction_of(op, shapes),
-        representative(shape.m),
-        representative(shape.n),
-        representative(shape.k),
-        prod(map(representative, shape.batch)) * trips_of(loops, shapes),
-        result,
-        shared_rhs=tensor_rank(op.rhs) == 2 and not inside,
-        may_split=alone and result in (f32, i32),
-        summed_by_reader=read_by_vectors(op.results[0]),
-    )
-
-
-def grid_loops(group: Group) -> list[scf.ForOp]:
-    """The loops around a group that form-tasks will make axes of its grid."""
-    around: list[scf.ForOp] = []
-    loop = group.ops[0].parent_op()
-    while isinstance(loop, scf.ForOp) and is_parallel(loop):
-        around.insert(0, loop)
-        loop = loop.parent_op()
-    for start in range(len(around)):
-        nest = perfect_nest(around[start])
-        if nest[-1] is around[-1] and obstacle(nest) is None:
-            return nest
-    return []
-
-
-def trips_of(loops: Sequence[scf.ForOp], shapes: Shapes) -> int:
-    """How often the body of a nest of loops runs, by `representative` sizes."""
-    trips = 1
-    for loop in loops:
-        step = representative(shapes.expr(loop.step))
-        trips *= -(-representative(shapes.expr(loop.ub) - shapes.expr(loop.lb)) // step)
-    return trips
-
-
-def read_by_vectors(value: SSAValue) -> bool:
-    """Whether only vector tasks read `value`, perhaps parts of it."""
-    users = [use.operation for use in value.uses]
-    return bool(users) and all(
-        read_by_vectors(user.results[0])
-        if isinstance(user, ViewOp)
-        else user.attributes.get(UNIT) == _VECTOR
-        for user in users
-    )
-
-
-_VECTOR = StringAttr("vector")

@@ -109,7 +109,7 @@ def touched_by(op: Operation) -> Iterator[tuple[SSAValue, bool]]:
         return
     for inner in op.walk():
         match inner:
-            case LoadOp():
+            case LoadOp() | ReadOp():
                 yield inner.source, False
             case StoreOp():
                 yield inner.dest, True

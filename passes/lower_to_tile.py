@@ -24,9 +24,10 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import SSAValue
 from xdsl.rewriter import InsertPoint
 
+from pyptoc.dialects import tile
 from pyptoc.dialects.context import PyptocContext
 from pyptoc.dialects.diagnostics import error
-from pyptoc.dialects.npu import KernelOp, LaunchOp, TasksOp
+from pyptoc.dialects.npu import KernelOp, LaunchOp, ReadOp, TasksOp
 from pyptoc.dialects.npu_attrs import Unit
 from pyptoc.dialects.walk import LAUNCH_KEYS
 from pyptoc.passes.base import PyptocPass
@@ -151,6 +152,12 @@ def sink_constants(tasks: TasksOp) -> None:
 
 def lower(kernel: KernelOp) -> None:
     """Lower the body of one kernel."""
+    for op in list(kernel.walk()):
+        if isinstance(op, ReadOp):
+            type_ = op.results[0].type
+            new = tile.ReadOp.make(op.source, op.mixed_offsets, type_)
+            new.location = op.location
+            replace_op(op, new)
     body = BODIES[kernel.unit.data]
     if WHOLE in kernel.attributes:
         body = MixedBody

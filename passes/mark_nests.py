@@ -15,9 +15,12 @@ from xdsl.ir import Block, Operation, SSAValue
 from pyptoc.dialects.context import PyptocContext
 from pyptoc.dialects.npu_attrs import Unit
 from pyptoc.dialects.pypto.shape import ReshapeOp
+from pyptoc.passes.compared import Compared
 from pyptoc.passes.form_tasks import outermost_parallel, perfect_nest
 from pyptoc.passes.groups import groups_in
-from pyptoc.passes.nest_tiles import choose
+from pyptoc.passes.nest_report import report
+from pyptoc.passes.nest_tiles import NestCandidate, candidates
+from pyptoc.passes.product_parts import ProductParts
 from pyptoc.passes.structured import defined_in, unit_of
 from pyptoc.passes.tile_settings import TILE, WHOLE
 from pyptoc.passes.whole_nests import NestBody, UnfitError
@@ -47,20 +50,25 @@ def mark(ctx: PyptocContext, loop: scf.ForOp) -> None:
     """Mark the largest perfect nest inside `loop` whose body can be one task."""
     nest = perfect_nest(loop)
     hoist(nest)
+    parts = ProductParts(loop)
+    parts.split()
     body = NestBody(nest, ctx.machine)
     try:
         body.check()
         check_machine(body)
-        tiles = choose(body)
+        found = candidates(body)
+        check_faster(body, found[0])
     except UnfitError as unfit:
+        parts.undo()
         if unfit.outside and len(nest) > 1:
             mark(ctx, nest[1])
         else:
             ctx.remark(loop, f"the body of the loop is no single task: {unfit}")
         return
-    for op, tile in tiles.items():
+    for op, tile in found[0].tiles.items():
         op.attributes[TILE] = tile.attribute()
     loop.attributes[WHOLE] = StringAttr(body.unit.value)
+    report(ctx, loop, body, found)
 
 
 def hoist(nest: list[scf.ForOp]) -> None:
@@ -76,14 +84,27 @@ def hoist(nest: list[scf.ForOp]) -> None:
             block.insert_op_before(op, outer)
 
 
+WAYS = (("l0c", "ub"), ("ub", "l1"))
+"""How tiles go between the cores of a mixed task."""
+
+
 def check_machine(body: NestBody) -> None:
-    """A mixed task needs ways between the memories of its cores."""
+    """A mixed task needs ways between the memories of its cores, perhaps through GM."""
     machine = body.machine
-    for source, dest in (("l0c", "ub"), ("ub", "l1")):
-        if body.unit == Unit.MIXED and not machine.has_route(source, dest):
+    for source, dest in WAYS:
+        direct = machine.has_route(source, dest)
+        around = machine.has_route(source, "gm") and machine.has_route("gm", dest)
+        if body.unit == Unit.MIXED and not (direct or around):
             raise UnfitError(
                 f"{machine.name} has no way from {source.upper()} to {dest.upper()}"
             )
+
+
+def check_faster(body: NestBody, best: NestCandidate) -> None:
+    """One task gains launches and may lose cores."""
+    compared = Compared([best.cost.seconds], [best.cost.in_stages])
+    if body.unit == Unit.MIXED and not compared.pays:
+        raise UnfitError(str(compared))
 
 
 def is_several(block: Block) -> bool:

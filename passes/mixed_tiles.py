@@ -13,32 +13,39 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
+from math import floor, prod
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
-from pyptoc.dialects.expr import Expr
-from pyptoc.dialects.pypto.attrs import CubeTileAttr
-from pyptoc.dialects.pypto.matmul import MatmulOp, ScaledMmOp
-from pyptoc.dialects.pypto.shape import AssembleOp
-from pyptoc.dialects.pypto.tiles import check_cube_tile
+from pyptoc.dialects.expr import ONE, Expr
+from pyptoc.dialects.pypto.matmul import Product
 from pyptoc.dialects.record import record
 from pyptoc.dialects.tile_channel import HALVES
-from pyptoc.dialects.tile_types import BufType, bytes_of, element_bits
-from pyptoc.passes import cube_tiles
-from pyptoc.passes.cube_tiles import Contraction, CubeTile
+from pyptoc.dialects.tile_types import BufType, bytes_of, round_up
+from pyptoc.passes.cube_cost import CubeWork
+from pyptoc.passes.cube_tiles import STEPS, Contraction, CubeTile, deepest, holds
+from pyptoc.passes.group_work import given_tile
 from pyptoc.passes.groups import Domain, Group, domain_of
-from pyptoc.passes.lower_mixed import works_in_place
-from pyptoc.passes.matmul_shape import contraction_of
-from pyptoc.passes.shapes import Shapes
+from pyptoc.passes.matmul_shape import contraction_of, matmul_shape
+from pyptoc.passes.mixed_cost import MixedCost, MixedWork, mixed_costs
+from pyptoc.passes.shapes import Shapes, static_bound
 from pyptoc.passes.structured import tensor_operands
 from pyptoc.passes.task_builder import Extent
-from pyptoc.passes.tile_settings import nearest_tile
-from pyptoc.passes.typed import element_type
-from pyptoc.passes.vector_tiles import FILL, VectorChooser
+from pyptoc.passes.tile_search import CLOSE, representative
+from pyptoc.passes.typed import tensor_rank
+from pyptoc.passes.vector_tiles import VectorChooser
 from pyptoc.passes.windows import Window, window_of
 from pyptoc.runtime.machine import Machine
 
-Product = MatmulOp | ScaledMmOp
+ORDER = "within 2.5 %, fewer waves first, then more slots, then less time"
+"""How candidates are ordered, as tables say it."""
+SIDES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
+"""mL0 and nL0, in alignment units."""
+LARGEST = 512
+"""No mL0 or nL0 is larger."""
+BEST = 4
+"""L0 tiles that are tried with other steps of K."""
 
 
 @record
@@ -97,6 +104,14 @@ def reads_of(
 
 
 @record
+class MixedCandidate:
+    """A tile that L0C and UB hold what it needs of, and what it costs."""
+
+    tile: CubeTile
+    cost: MixedCost
+
+
+@record
 class MixedChooser:
     """Chooses the one tile of a mixed group."""
 
@@ -105,129 +120,215 @@ class MixedChooser:
     part: Group
     shapes: Shapes
     machine: Machine
+    trips: int = 1
+    """How often loops around the group, which become axes of its grid, run."""
 
-    @property
+    @cached_property
     def products(self) -> list[Product]:
+        """Each product once."""
         return list(dict.fromkeys(self.bases.values()))
 
-    @property
+    @cached_property
     def domain(self) -> Domain:
+        """The rows and columns of the vector ops; their tasks have a part of a row."""
         domain = domain_of(self.part.ops, self.shapes)
         assert domain is not None
-        return domain
+        return replace(domain, whole_rows=False)
 
-    @property
+    @cached_property
     def reads(self) -> list[Read]:
+        """The accumulators of a task."""
         return reads_of(self.bases, self.part, self.shapes)
 
-    def choose(self) -> CubeTile | None:
-        """The tile that each product has, with L1 as large as L0; None: none fits."""
-        parts = [self._contraction(op) for op in self.products]
-        tiles = [
-            self._wanted(op, c) for op, c in zip(self.products, parts, strict=True)
+    @cached_property
+    def vector(self) -> VectorChooser:
+        """The side of the vector cores."""
+        crossing = tuple(read.values for read in self.reads)
+        return VectorChooser(
+            self.part, self.domain, self.shapes, self.machine, self.trips, crossing
+        )
+
+    @cached_property
+    def given(self) -> bool:
+        """Whether the author gave a tile: an upper bound."""
+        return any(tile is not None for tile in self.bounds)
+
+    @cached_property
+    def candidates(self) -> list[MixedCandidate]:
+        """Tiles that fit, the one to use first; none if no tile does."""
+        search = MixedSearch(self)
+        tiles = search.given() if self.given else search.tiles()
+        return self.ranked(self.costed(tiles if self.given else search.deeper(tiles)))
+
+    @property
+    def best(self) -> MixedCandidate | None:
+        """The tile to use, if there is one."""
+        return next(iter(self.candidates), None)
+
+    def costed(self, tiles: Sequence[CubeTile]) -> list[MixedCandidate]:
+        """What each tile costs."""
+        costs = mixed_costs(self.work, tiles, self.machine) if tiles else []
+        return [MixedCandidate(*pair) for pair in zip(tiles, costs, strict=True)]
+
+    @cached_property
+    def contractions(self) -> list[Contraction]:
+        """Each product as the group needs it: as wide as what is read of it."""
+        columns = static_bound(self.domain.columns)
+        return [
+            replace(contraction_of(op, self.shapes), n=columns) for op in self.products
         ]
-        multiple = max(c.k_multiple for c in parts)
-        k0 = min(tile.k0 for tile in tiles) // multiple * multiple
+
+    @cached_property
+    def bounds(self) -> list[CubeTile | None]:
+        """The tile that the author gave each product."""
+        parts = zip(self.products, self.contractions, strict=True)
+        return [given_tile(op, c, self.machine) for op, c in parts]
+
+    @cached_property
+    def work(self) -> MixedWork:
+        """What the cost of the group depends on."""
+        domain = self.domain
+        rows, columns = map(representative, (domain.rows or ONE, domain.columns))
+        batch = prod(map(representative, domain.leading)) * self.trips
+        counts = [
+            sum(read.product is op for read in self.reads) for op in self.products
+        ]
+        products = [
+            CubeWork(
+                c,
+                rows,
+                columns * count,
+                representative(matmul_shape(op, self.shapes).k),
+                batch,
+                c.accumulator,
+                shared_rhs=tensor_rank(op.rhs) == 2,
+                on_chip=True,
+            )
+            for op, c, count in zip(
+                self.products, self.contractions, counts, strict=True
+            )
+        ]
+        return MixedWork(tuple(products), tuple(counts), self.vector.work())
+
+    def ranked(self, found: Sequence[MixedCandidate]) -> list[MixedCandidate]:
+        """The candidates by `ORDER`."""
+        if not found:
+            return []
+        least = min(candidate.cost.seconds for candidate in found)
+
+        def key(candidate: MixedCandidate) -> tuple[float, ...]:
+            cost, tile = candidate.cost, candidate.tile
+            alike = floor((cost.seconds / least - 1) / CLOSE)
+            return alike, cost.waves, -sum(cost.slots), cost.seconds, -tile.m0, -tile.k0
+
+        return sorted(found, key=key)
+
+
+@record
+class MixedSearch:
+    """The tiles that a mixed group can have."""
+
+    chooser: MixedChooser
+
+    @property
+    def machine(self) -> Machine:
+        return self.chooser.machine
+
+    @cached_property
+    def row_unit(self) -> int:
+        """Rows of an L0 tile come in whole fractals, also where A is transposed."""
+        return max(c.m_multiple for c in self.chooser.contractions)
+
+    @cached_property
+    def column_unit(self) -> int:
+        """Columns come in whole fractals of all, and in 32 bytes of vector values."""
+        units = (c.n_multiple for c in self.chooser.contractions)
+        return max(self.chooser.vector.column_unit, *units)
+
+    @cached_property
+    def depth_unit(self) -> int:
+        """kL0 is a multiple of this."""
+        return max(c.k_multiple for c in self.chooser.contractions)
+
+    def given(self) -> list[CubeTile]:
+        """
+        The largest tile within those that were given, if there is one.
+
+        A product without one has no bound of its own.
+        """
+        tiles = [tile for tile in self.chooser.bounds if tile is not None]
+        k0 = min(tile.k0 for tile in tiles) // self.depth_unit * self.depth_unit
         if not k0:
-            return None
+            return []
         k1 = max(min(tile.k1 for tile in tiles) // k0, 1) * k0
         m0, n0 = min(tile.m0 for tile in tiles), min(tile.n0 for tile in tiles)
-        unit_m = max(self._row_unit(op) for op in self.products)
-        chooser = self._vector()
-        unit_n = max(chooser.column_unit, *(c.n_multiple for c in parts))
-        n0 = max(n0 // unit_n, 1) * unit_n
-        tile = CubeTile(m0, m0, k0, k1, k1, n0, n0)
-        while not self._fits(tile, parts, chooser):
-            half = max(tile.n0 // 2 // unit_n, 1) * unit_n
-            rows = max(tile.m0 // 2 // unit_m, 1) * unit_m
-            if half < tile.n0 and (tile.n0 >= tile.m0 or rows >= tile.m0):
-                tile = replace(tile, n0=half, n1=half)
-            elif rows < tile.m0:
-                tile = replace(tile, m0=rows, m1=rows)
+        n0 = max(n0 // self.column_unit, 1) * self.column_unit
+        while not self.fits(tile := CubeTile(m0, m0, k0, k1, k1, n0, n0)):
+            half = max(n0 // 2 // self.column_unit, 1) * self.column_unit
+            rows = max(m0 // 2 // self.row_unit, 1) * self.row_unit
+            if half < n0 and (n0 >= m0 or rows >= m0):
+                n0 = half
+            elif rows < m0:
+                m0 = rows
             else:
-                return None
-        return tile
+                return []
+        return [tile]
 
-    def _vector(self) -> VectorChooser:
-        return VectorChooser(self.part, self.domain, self.shapes, self.machine)
+    def tiles(self) -> list[CubeTile]:
+        """Each L0 tile of a lattice, as deep as L0 and L1 hold twice."""
+        work = self.chooser.work.products[0]
+        found: list[CubeTile] = []
+        count = self.chooser.work.reads[0]
+        columns = sides(work.n // count, self.column_unit)
+        for m0 in sides(work.m, self.row_unit):
+            found_here = (self._deepest(m0, n0) for n0 in columns)
+            fit = [tile for tile in found_here if tile is not None]
+            # What fits with some columns fits with fewer.
+            while fit and not self.fits(fit[-1]):
+                fit.pop()
+            found += fit
+        return found
 
-    def _contraction(self, op: Product) -> Contraction:
-        """A product as the group needs it: as wide as what is read of it."""
-        size = self.domain.columns
-        columns = size.value if size.is_const else None
-        return replace(contraction_of(op, self.shapes), n=columns)
+    def deeper(self, tiles: Sequence[CubeTile]) -> list[CubeTile]:
+        """The tiles, the best of them with other steps of K as well."""
+        costed = self.chooser.ranked(self.chooser.costed(tiles))
+        more, parts = dict.fromkeys(tiles), self.chooser.contractions
+        for tile in (candidate.tile for candidate in costed[:BEST]):
+            for k0 in {tile.k0, self._in_units(tile.k0 // 2)}:
+                for steps in STEPS:
+                    one = replace(tile, k0=k0, ka1=k0 * steps, kb1=k0 * steps)
+                    if one.k1 <= tile.k1 and holds(one, parts, self.machine):
+                        more[one] = None
+        return list(more)
 
-    def _wanted(self, op: Product, c: Contraction) -> CubeTile:
-        """The given tile, or the one of the product alone."""
-        given = nearest_tile(op, CubeTileAttr, lambda tiles: tiles.cube)
-        if given is None:
-            return cube_tiles.choose(c, self.machine)
-        check_cube_tile(given, op)
-        tile = CubeTile.of(given).clamped(c)
-        cube_tiles.check_fits(tile, c, self.machine, op)
-        return tile
+    def _in_units(self, depth: int) -> int:
+        return max(depth // self.depth_unit, 1) * self.depth_unit
 
-    def _row_unit(self, op: Product) -> int:
-        """Rows of an L0 tile come in whole fractals, also where A is transposed."""
-        turned = op.a_trans is not None
-        return max(16, 256 // element_bits(element_type(op.lhs))) if turned else 16
+    def _deepest(self, m0: int, n0: int) -> CubeTile | None:
+        k = max(product.k for product in self.chooser.work.products)
+        return deepest(self.chooser.contractions, m0, n0, k, self.machine)
 
-    def _fits(
-        self, tile: CubeTile, parts: Sequence[Contraction], chooser: VectorChooser
-    ) -> bool:
-        if any(cube_tiles.overflow(tile, c, self.machine) for c in parts):
+    def fits(self, tile: CubeTile) -> bool:
+        """Whether all that a task keeps fits: all accumulators are live at once."""
+        chooser = self.chooser
+        if not holds(tile, chooser.contractions, self.machine):
             return False
-        reads = self.reads
-        types = {op: c.accumulator for op, c in zip(self.products, parts, strict=True)}
+        types = {
+            op: c.accumulator
+            for op, c in zip(chooser.products, chooser.contractions, strict=True)
+        }
         live = sum(
             bytes_of(BufType((tile.m0, tile.n0), types[read.product], "l0c"))
-            for read in reads
+            for read in chooser.reads
         )
         if live > self.machine.space("l0c").bytes:
             return False
-        rows = -(-tile.m0 // HALVES)
-        crossing = {value for read in reads for value in read.values}
-        peak = vector_peak(chooser, crossing, len(reads), rows, tile.n0)
-        return peak <= self.machine.space("ub").bytes * FILL
+        return chooser.vector.fits(-(-tile.m0 // HALVES), tile.n0, phased=False)
 
 
-def vector_peak(
-    chooser: VectorChooser, crossing: set[SSAValue], count: int, rows: int, columns: int
-) -> int:
-    """
-    Bytes live at once in UB of one vector core.
-
-    Each of the `count` accumulators that cross has a slot all the time. Ops work in
-    place where an operand ends, as `lower_mixed.py` does.
-    """
-    ops = chooser.group.ops
-    last = {v: i for i, op in enumerate(ops) for v in tensor_operands(op)}
-    first = next(iter(crossing))
-    worst = kept = count * chooser.tile_bytes(first, rows, columns)
-    live: dict[SSAValue, int] = {}
-    for index, op in enumerate(ops):
-        for value in tensor_operands(op):
-            if value not in live:
-                size = chooser.tile_bytes(value, rows, columns)
-                live[value] = 0 if value in crossing else size
-        for result in () if isinstance(op, AssembleOp) else op.results:
-            place = _place(op, result, last, index)
-            size = chooser.tile_bytes(result, rows, columns)
-            live[result] = size if place is None else live.pop(place)
-        worst = max(worst, kept + sum(live.values()))
-        for value in list(live):
-            if last.get(value, index) <= index:
-                live.pop(value)
-    return worst
-
-
-def _place(
-    op: Operation, result: SSAValue, last: Mapping[SSAValue, int], index: int
-) -> SSAValue | None:
-    """The operand that ends at `op` and whose place the result takes."""
-    if not works_in_place(op):
-        return None
-    for operand in op.operands:
-        if operand.type == result.type and last.get(operand, 0) <= index:
-            return operand
-    return None
+def sides(size: int, unit: int) -> list[int]:
+    """Sizes of an L0 tile along an axis of `size`, and those that divide it evenly."""
+    most = min(round_up(size, unit), LARGEST)
+    found = {unit * n for n in SIDES if unit * n <= most} | {most}
+    found |= {round_up(-(-size // -(-size // side)), unit) for side in found}
+    return sorted(found)

@@ -2,8 +2,9 @@
 Tiles of the products of a nest whose body is one task, so that its tiles fit.
 
 A product's whole result is summed up in L0C, [m, n]; m is what the loops around leave,
-and n is cut into pieces of nL0 columns: as the given or chosen tile says, and narrower
-while the body does not fit. All tiles with as many columns are cut alike.
+and n is cut into pieces of nL0 columns: as the given tile says, and narrower while the
+body does not fit; without one, into the pieces that are fastest (`nest_cost.py`). All
+tiles with as many columns are cut alike.
 
     %s = pypto.matmul %q, %k      [128, 512], tile n = [256, 512]     two pieces
     %p = pypto.exp %s                                                 two pieces
@@ -12,20 +13,28 @@ while the body does not fit. All tiles with as many columns are cut alike.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
+from math import floor
 
 from xdsl.ir import SSAValue
 
 from pyptoc.dialects.expr import Expr
-from pyptoc.dialects.pypto.matmul import MatmulOp
+from pyptoc.dialects.pypto.matmul import Product
+from pyptoc.dialects.record import record
 from pyptoc.dialects.tile_types import round_up
 from pyptoc.passes import cube_tiles
 from pyptoc.passes.cube_tiles import Contraction, CubeTile
+from pyptoc.passes.nest_cost import NestCost, NestModel
+from pyptoc.passes.tile_search import CLOSE, UNKNOWN_SIZE
 from pyptoc.passes.whole_nests import NestBody, UnfitError
 from pyptoc.passes.working_set import WorkingSet
 from pyptoc.runtime.machine import Machine
 
+ORDER = "within 2.5 %, fewer pieces first, then less time"
+"""How candidates are ordered, as tables say it."""
+MOST = 5
+"""How often pieces are made narrower."""
 Widths = dict[Expr, int]
 
 
@@ -40,27 +49,64 @@ def widths_of(body: NestBody) -> Widths:
     return widths
 
 
-def choose(body: NestBody) -> dict[MatmulOp, CubeTile]:
-    """The tile of each product; `UnfitError` if the body does not fit the machine."""
-    widths = widths_of(body)
-    while True:
-        tiles = {op: legal(body, op, widths) for op in body.products}
-        peaks = WorkingSet(body, tiles, widths).peaks()
-        over = [
-            (space, need)
-            for space, need in peaks.items()
-            if need > body.machine.space(space).bytes
-        ]
-        if not over:
-            return tiles
-        space, need = over[0]
+@record
+class NestCandidate:
+    """Tiles of the products of a body that fit, and what they cost."""
+
+    tiles: Mapping[Product, CubeTile]
+    pieces: int
+    """Into how many the widest columns are cut."""
+    peaks: Mapping[str, int]
+    """The bytes that are live at once in each memory."""
+    cost: NestCost
+
+
+def candidates(body: NestBody) -> list[NestCandidate]:
+    """
+    Tiles of the products, those to use first; `UnfitError` if none fit the machine.
+
+    Given tiles are kept, with the widest pieces that fit.
+    """
+    widths, found = widths_of(body), list[NestCandidate]()
+    failure: UnfitError | None = None
+    kept = bool(body.given) or not body.products
+    while len(found) < (1 if kept else MOST):
+        try:
+            found.append(candidate(body, widths))
+        except UnfitError as unfit:
+            failure = unfit
         if not narrow(body, widths):
-            name, most = space.upper(), body.machine.space(space).bytes
-            raise UnfitError(f"its tiles take {need} B of {name}, which has {most} B")
+            break
+    if not found:
+        assert failure is not None
+        raise failure
+    least = min(one.cost.seconds for one in found)
+
+    def key(one: NestCandidate) -> tuple[float, ...]:
+        alike = floor((one.cost.seconds / least - 1) / CLOSE)
+        return alike, one.pieces, one.cost.seconds
+
+    return sorted(found, key=key)
+
+
+def candidate(body: NestBody, widths: Widths) -> NestCandidate:
+    """The candidate with pieces of some widths; `UnfitError` if it does not fit."""
+    tiles = {op: legal(body, op, widths) for op in body.products}
+    peaks = WorkingSet(body, tiles, widths).peaks()
+    for space, need in peaks.items():
+        most = body.machine.space(space).bytes
+        if need > most:
+            raise UnfitError(
+                f"its tiles take {need} B of {space.upper()}, which has {most} B"
+            )
+    kept = kept_operands(body, tiles, widths)
+    cost = NestModel(body, tiles, dict(widths), kept).cost()
+    counts = [-(-body.sizes[op.result].most_columns // t.n0) for op, t in tiles.items()]
+    return NestCandidate(tiles, max(counts, default=1), peaks, cost)
 
 
 def kept_operands(
-    body: NestBody, tiles: Mapping[MatmulOp, CubeTile], widths: Mapping[Expr, int]
+    body: NestBody, tiles: Mapping[Product, CubeTile], widths: Mapping[Expr, int]
 ) -> set[SSAValue]:
     """
     The operands that L1 keeps, as many as there is room for.
@@ -69,7 +115,7 @@ def kept_operands(
     pieces: what comes at once needs the fewest flags.
     """
 
-    def in_pieces(op: MatmulOp) -> bool:
+    def in_pieces(op: Product) -> bool:
         tiles = [v for v in (op.lhs, op.rhs, op.result) if v in body.sizes]
         return any(body.sizes[value].columns in widths for value in tiles)
 
@@ -109,33 +155,31 @@ def narrow(body: NestBody, widths: Widths) -> bool:
     return True
 
 
-def legal(body: NestBody, op: MatmulOp, widths: Mapping[Expr, int]) -> CubeTile:
+def legal(body: NestBody, op: Product, widths: Mapping[Expr, int]) -> CubeTile:
     """The product's tile with the whole result, or a piece of its columns, in L0C."""
-    tile, c, size = body.products[op], body.contraction(op), body.sizes[op.result]
+    c, size = body.contraction(op), body.sizes[op.result]
     width = widths.get(size.columns, size.most_columns)
     m0 = round_up(size.most_rows, 16)
     n0 = round_up(width, c.n_multiple)
     n1 = round_up(size.most_columns, n0)
-    tile = replace(tile, m0=m0, m1=m0, n0=n0, n1=n1, split=1)
-    return fitted(tile, c, body.machine, (1,) if op in body.given else (2, 1))
+    if op not in body.given:
+        k = UNKNOWN_SIZE if c.k is None else c.k
+        found = cube_tiles.deepest([c], m0, n0, k, body.machine)
+        if found is not None:
+            return replace(found, n1=n1)
+    tile = replace(body.products[op], m0=m0, m1=m0, n0=n0, n1=n1, split=1)
+    return fitted(tile, c, body.machine)
 
 
-def fitted(
-    tile: CubeTile, c: Contraction, machine: Machine, shares: Sequence[int]
-) -> CubeTile:
-    """
-    The longest kL0 up to the tile's of which L0A and L0B hold so many.
-
-    A kL0 that was given is kept if it fits once, others are for two buffers.
-    """
-    for share in shares:
-        k0 = tile.k0
-        while k0 >= c.k_multiple:
-            k1 = max(tile.k1 // k0, 1) * k0
-            found = replace(tile, k0=k0, ka1=k1, kb1=k1)
-            if not _over(found, c, machine, share):
-                return found
-            k0 = k0 // 2 // c.k_multiple * c.k_multiple
+def fitted(tile: CubeTile, c: Contraction, machine: Machine) -> CubeTile:
+    """The longest kL0 up to the tile's that L0A and L0B hold; `UnfitError` if none."""
+    k0 = tile.k0
+    while k0 >= c.k_multiple:
+        k1 = max(tile.k1 // k0, 1) * k0
+        found = replace(tile, k0=k0, ka1=k1, kb1=k1)
+        if not over(found, c, machine):
+            return found
+        k0 = k0 // 2 // c.k_multiple * c.k_multiple
     need = cube_tiles.overflow(tile, c, machine)
     assert need is not None
     most = machine.space(need.space).bytes
@@ -144,9 +188,10 @@ def fitted(
     )
 
 
-def _over(tile: CubeTile, c: Contraction, machine: Machine, share: int) -> bool:
-    times = {"l0a": share, "l0b": share, "l0c": 0, "l1": 0}
+def over(tile: CubeTile, c: Contraction, machine: Machine) -> bool:
+    """Whether an operand does not fit; of L0C and L1 the whole body has a say."""
     return any(
-        need.bytes * times.get(need.space, 1) > machine.space(need.space).bytes
-        for need in cube_tiles.needs(tile, c)
+        size > machine.space(space).bytes
+        for space, size in cube_tiles.bytes_by_space(tile, c).items()
+        if space not in ("l0c", "l1")
     )

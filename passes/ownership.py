@@ -50,7 +50,7 @@ from pyptoc.passes.builder import Builder
 from pyptoc.passes.index_shapes import Scatter
 from pyptoc.passes.reshape_views import view_of_reshape
 from pyptoc.passes.size_text import tensor_text
-from pyptoc.passes.structured import defined_in
+from pyptoc.passes.structured import defined_in, outside_tasks
 from pyptoc.passes.windows import is_view
 
 KEEPERS: dict[type[Operation], str] = {
@@ -70,7 +70,7 @@ class Ownership:
 
     def run(self) -> None:
         """Insert clones until every destination and every result is its own."""
-        for op in list(self.function.walk()):
+        for op in list(outside_tasks(self.function)):
             match op:
                 case ReshapeOp() if is_view(op.source):
                     if not view_of_reshape(op):

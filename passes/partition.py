@@ -21,13 +21,14 @@ gathered or selected may be assembled by them.
 Where it pays, `fuse.py` lets a product join the vector ops that read it (unit
 `"mixed"`), and cuts groups at reductions. Else cube and vector groups meet in global
 memory. Views, reshapes, reads and index
-arithmetic belong to no group: consumers look through them. First, copies are made
-where value semantics needs them (`ownership.py`), and ops that nobody uses are erased.
+arithmetic belong to no group: consumers look through them. First, asserts move in front
+of independent loops (`hoist_asserts.py`), copies are made where value semantics needs
+them (`ownership.py`), and ops that nobody uses are erased.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import ClassVar
@@ -44,16 +45,30 @@ from pyptoc.passes.base import PyptocPass
 from pyptoc.passes.cleanup import erase_dead
 from pyptoc.passes.form_tasks import outermost_parallel, perfect_nest
 from pyptoc.passes.fuse import Fusion
-from pyptoc.passes.groups import CUT, GROUP, UNIT, Group, blocks_of, domain_of, has_scan
+from pyptoc.passes.groups import (
+    CUT,
+    FOLD,
+    GROUP,
+    NARROW,
+    UNIT,
+    Group,
+    OpForm,
+    blocks_of,
+    common_domain,
+)
+from pyptoc.passes.hoist_asserts import hoist_asserts
 from pyptoc.passes.index_shapes import SCATTERS, Scatter
 from pyptoc.passes.mark_nests import is_whole, mark_groups, mark_nests
 from pyptoc.passes.matmul_shape import may_split
 from pyptoc.passes.ownership import Ownership, root_of
 from pyptoc.passes.reinterpret import split_views
 from pyptoc.passes.scale_pairs import join_pairs
-from pyptoc.passes.shapes import Dims, Shapes
+from pyptoc.passes.shapes import Dims, Shapes, static_bound
 from pyptoc.passes.structured import LEAVES, tensor_operands, unit_of
 from pyptoc.passes.windows import readers, window_of
+
+Forms = dict[Hashable, OpForm]
+"""Of ops, by what their form depends on."""
 
 SCAN_COLUMNS = 1024
 """Rows up to this length are scanned together with what is made of them."""
@@ -82,12 +97,15 @@ class PartitionPass(PyptocPass):
             erase_dead(function)
             split_views(function)
             join_pairs(function)
+            for loop in list(outermost_parallel(function)):
+                hoist_asserts(ctx, loop)
             Ownership(ctx, function).run()
             if self.nests:
                 mark_nests(ctx, function)
             shapes = Shapes()
             fusion = Fusion(ctx, function, shapes, self.fuse, self.cut, self.force)
-            form_block = partial(form, shapes, fusion.parts, self.fuse)
+            forms: Forms = {}
+            form_block = partial(form, shapes, fusion.parts, forms, self.fuse)
             if self.nests:
                 bodies = [
                     perfect_nest(loop)[-1].body.block
@@ -128,10 +146,14 @@ def unmark(blocks: Sequence[Block]) -> None:
 
 
 def form(
-    shapes: Shapes, parts: Mapping[Operation, int], siblings: bool, block: Block
+    shapes: Shapes,
+    parts: Mapping[Operation, int],
+    forms: Forms,
+    siblings: bool,
+    block: Block,
 ) -> Grouping:
     """The groups of a block, as far as it stays as it is."""
-    grouping = Grouping(block, shapes, parts, siblings)
+    grouping = Grouping(block, shapes, parts, siblings, forms=forms)
     grouping.form()
     return grouping
 
@@ -147,6 +169,7 @@ class Grouping:
     siblings: bool = False
     """Whether those that read one product are one group, if they can be."""
     group_of: dict[Operation, Group] = field(default_factory=dict[Operation, Group])
+    forms: Forms = field(default_factory=dict[Hashable, OpForm])
 
     def __post_init__(self) -> None:
         self.ops = list(self.block.ops)
@@ -253,10 +276,21 @@ class Grouping:
 
     def _fits_together(self, ops: Sequence[Operation]) -> bool:
         """Whether vector ops have one domain; a scan keeps its rows whole in UB."""
-        domain = domain_of(ops, self.shapes)
-        if domain is None or not has_scan(ops):
+        forms = [self._form(op) for op in ops]
+        domain = common_domain(forms)
+        if domain is None or not any(form.scans for form in forms):
             return domain is not None
-        return domain.columns.is_const and domain.columns.value <= SCAN_COLUMNS
+        bound = static_bound(domain.columns)
+        return bound is not None and bound <= SCAN_COLUMNS
+
+    def _form(self, op: Operation) -> OpForm:
+        """Looked at once, as long as an op has the same operands and marks."""
+        marks = (mark in op.attributes for mark in (CUT, FOLD, NARROW))
+        key = (op, *op.operands, *marks)
+        found = self.forms.get(key)
+        if found is None:
+            found = self.forms[key] = OpForm.of(op, self.shapes)
+        return found
 
     def _reads_stored(self, op: Operation, members: set[Operation]) -> bool:
         """Whether `op` uses a whole tensor that a task of the group stores a box of."""

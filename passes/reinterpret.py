@@ -30,6 +30,7 @@ from pyptoc.dialects.record import record
 from pyptoc.dialects.subscripts import Mixed
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.shapes import Shapes
+from pyptoc.passes.structured import outside_tasks
 from pyptoc.passes.task_form import replace_op
 from pyptoc.passes.typed import as_expr, tensor_type
 
@@ -37,7 +38,7 @@ from pyptoc.passes.typed import as_expr, tensor_type
 def split_views(function: func.FuncOp) -> None:
     """Rewrite every view and reinterpretation of one function."""
     views = Reinterpreting()
-    for op in list(function.walk()):
+    for op in list(outside_tasks(function)):
         if isinstance(op, ViewOp) and op.target is not None:
             base = views.bytes_of(op.source, op.target)
             type_, build = op.results[0].type, Builder.before(op)

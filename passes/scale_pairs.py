@@ -19,6 +19,7 @@ from pyptoc.dialects.pypto.matmul import ScaledMmOp
 from pyptoc.dialects.pypto.shape import CloneOp
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.shapes import Shapes
+from pyptoc.passes.structured import outside_tasks
 from pyptoc.passes.typed import tensor_type
 from pyptoc.passes.windows import window_of
 
@@ -26,7 +27,7 @@ from pyptoc.passes.windows import window_of
 def join_pairs(function: func.FuncOp) -> None:
     """Copy the scales of one function that lie otherwise."""
     shapes = Shapes()
-    for op in list(function.walk()):
+    for op in list(outside_tasks(function)):
         if not isinstance(op, ScaledMmOp):
             continue
         for scale in (op.scale_lhs, op.scale_rhs):

@@ -31,8 +31,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAValue
 
-from pyptoc.dialects.expr import ONE, Expr
-from pyptoc.dialects.expr_core import Call
+from pyptoc.dialects.expr import ONE, Expr, Interval
 from pyptoc.dialects.npu import AllocOp, LoadOp, PlaceOp, TasksOp
 from pyptoc.dialects.npu import ReinterpretOp as MemoryReinterpretOp
 from pyptoc.dialects.npu import ReshapeOp as MemoryReshapeOp
@@ -58,6 +57,7 @@ from pyptoc.passes import index_shapes
 from pyptoc.passes.typed import shape_of
 
 Dims = tuple[Expr, ...]
+_SIZE = Interval(0, None)
 Shaped = TensorType[Attribute] | MemRefType[Attribute]
 
 
@@ -216,16 +216,16 @@ class Shapes:
 
 
 def static_bound(expr: Expr) -> int | None:
-    """A constant that `expr` never exceeds, read off a `min`; None if there is none."""
+    """A constant that a size never exceeds: 32 for `min(%n, 32)`; None if it has none.
+
+    Dimensions are not negative, nothing else is known of symbols.
+    """
     if expr.is_const:
         return expr.value
-    if len(expr.terms) != 1:
-        return None
-    ((atom, factor),) = expr.terms.items()
-    if factor < 0 or not isinstance(atom, Call) or atom.op != "min":
-        return None
-    known = [a.value for a in atom.args if a.is_const]
-    return expr.constant + factor * min(known) if known else None
+    sizes: dict[Hashable, Interval] = {
+        key: _SIZE for key in expr.symbols() if isinstance(key, DimKey)
+    }
+    return expr.interval(sizes).hi
 
 
 def broadcast(shapes: list[Dims]) -> Dims:

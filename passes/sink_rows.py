@@ -28,11 +28,12 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAValue
 
 from pyptoc.dialects.expr import Expr
+from pyptoc.dialects.parallel import is_parallel
+from pyptoc.dialects.pypto.matmul import Product
 from pyptoc.dialects.pypto.shape import AssembleOp, EmptyOp, ViewOp
 from pyptoc.dialects.record import record
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.groups import NARROW, PARTIAL, Group
-from pyptoc.passes.mixed_tiles import Product
 from pyptoc.passes.repeat import REPEATS
 from pyptoc.passes.shapes import Shapes
 from pyptoc.passes.structured import defined_before, is_one, tensor_operands
@@ -60,7 +61,7 @@ def made_in_loop(base: SSAValue, shapes: Shapes) -> Made | None:
     assert end is not None
     store = end.operands[index].owner
     argument = loop.body.block.args[index + 1]
-    if "npu.parallel" not in loop.attributes or not isinstance(store, AssembleOp):
+    if not is_parallel(loop) or not isinstance(store, AssembleOp):
         return None
     initial, product = loop.iter_args[index], store.source.owner
     good = (

@@ -1,4 +1,4 @@
-"""Sizes as remarks show them: numbers with units, dimensions by their names."""
+"""Sizes and times as remarks show them: with units, dimensions by their names."""
 
 from __future__ import annotations
 
@@ -9,9 +9,13 @@ from xdsl.dialects import func
 from xdsl.ir import BlockArgument, SSAValue
 
 from pyptoc.dialects.expr import Expr
+from pyptoc.dialects.subscripts import count
 from pyptoc.dialects.tile_types import element_bits
 from pyptoc.passes.shapes import DimKey, argument_dimension_names
 from pyptoc.passes.typed import tensor_type
+
+LONG = 60
+"""Characters of a formula in a remark."""
 
 
 def tensor_text(value: SSAValue) -> str:
@@ -21,6 +25,11 @@ def tensor_text(value: SSAValue) -> str:
     if min(shape, default=0) < 0:
         return str(type_)
     return byte_text(prod(shape) * element_bits(type_.element_type) / 8)
+
+
+def time_text(seconds: float) -> str:
+    """`12.30 us`, with as many digits as tables have."""
+    return f"{seconds * 1e6:.2f} us"
 
 
 def byte_text(size: float) -> str:
@@ -34,7 +43,7 @@ def byte_text(size: float) -> str:
 
 
 def size_text(size: Expr, function: func.FuncOp) -> str:
-    """`4.19 MB`, or `256 * M + 4096 B`."""
+    """`4.19 MB`, or `256 * M + 4096 B`; a long formula without what it nests."""
     if size.is_const:
         return byte_text(size.value)
     names, entry = argument_dimension_names(function), function.body.block
@@ -49,4 +58,32 @@ def size_text(size: Expr, function: func.FuncOp) -> str:
         hint = key.name_hint if isinstance(key, SSAValue) else None
         return f"%{hint}" if hint else "%.."
 
-    return f"{size.to_string(name)} B"
+    return f"{shortened(size.to_string(name))} B"
+
+
+def shortened(formula: str) -> str:
+    """
+    A sum of no more than `LONG` characters, if that can be.
+
+    What stands in parentheses is left out, `4 * max(..) * t`, then the terms that come
+    last: `128 * t + 2 more terms`.
+    """
+    if len(formula) <= LONG:
+        return formula
+    kept: list[str] = []
+    depth = 0
+    for character in formula:
+        depth -= character == ")"
+        if not depth:
+            kept.append(character)
+        if character == "(":
+            kept += [".."] * (not depth)
+            depth += 1
+    terms = "".join(kept).split(" + ")
+    shown = terms[:1]
+    for term in terms[1:]:
+        if len(" + ".join([*shown, term])) > LONG:
+            break
+        shown.append(term)
+    left = len(terms) - len(shown)
+    return " + ".join(shown) + (f" + {count(left, 'more term')}" if left else "")

@@ -9,12 +9,13 @@ keeps it, with size 1 if it is folded. `decompose` brings ops into this form.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from typing import TypeVar
 
 from xdsl.dialects import arith
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
+from pyptoc.dialects.npu_tasks import TasksOp
 from pyptoc.dialects.pypto.shape import ArangeOp, FullOp
 from pyptoc.dialects.pypto.structure import Kind, Monoid, Runs, Structure, Structured
 from pyptoc.passes.shapes import Dims, Shapes, value_of
@@ -102,6 +103,17 @@ def enclosing(op: Operation, kind: type[Op]) -> Op | None:
     while parent is not None and not isinstance(parent, kind):
         parent = parent.parent_op()
     return parent
+
+
+def outside_tasks(root: Operation) -> Iterator[Operation]:
+    """`root` and all ops inside it, but for what is in the bodies of tasks."""
+    yield root
+    if isinstance(root, TasksOp):
+        return
+    for region in root.regions:
+        for block in region.blocks:
+            for op in block.ops:
+                yield from outside_tasks(op)
 
 
 def symbol_in(key: Hashable, op: Operation) -> bool:

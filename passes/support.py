@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from pyptoc.dialects.diagnostics import error
-from pyptoc.dialects.pypto.matmul import MatmulOp, ScaledMmOp
+from pyptoc.dialects.pypto.matmul import EpilogueOp, MatmulOp, MmaOp, ScaledMmOp
 from pyptoc.dialects.pypto.shape import (
     EmptyOp,
     ReinterpretOp,
@@ -25,8 +25,8 @@ from pyptoc.passes.structured import unit_of
 from pyptoc.passes.typed import element_type
 from pyptoc.runtime.machine import Machine, load_machine, machine_names
 
-PULLED = (EmptyOp, ReinterpretOp, ReshapeOp, TransposeOp, ViewOp)
-"""Tensor ops that no task computes: places, and ways to look at them."""
+PULLED = (EmptyOp, EpilogueOp, MmaOp, ReinterpretOp, ReshapeOp, TransposeOp, ViewOp)
+"""Tensor ops that no group holds: places, ways to look at them, steps in tasks."""
 
 SCALARS = frozenset(
     ["assert", "claim", "claims", "dim", "index", "print", "read", "scalar", "yield"]

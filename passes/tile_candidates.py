@@ -22,9 +22,13 @@ from pyptoc.dialects.pypto.attrs import SPLIT_CHOSEN
 from pyptoc.dialects.record import record
 from pyptoc.dialects.subscripts import count
 from pyptoc.dialects.walk import ROW, Walk
+from pyptoc.passes import mixed_tiles, tile_search, vector_tiles
 from pyptoc.passes.cube_cost import PIPES, Costs, Tiles, estimate
 from pyptoc.passes.cube_tiles import CubeTile
 from pyptoc.passes.groups import Group
+from pyptoc.passes.mixed_cost import MixedCost
+from pyptoc.passes.mixed_tiles import MixedChooser
+from pyptoc.passes.size_text import time_text
 from pyptoc.passes.tile_search import Ranking
 from pyptoc.passes.vector_tiles import Candidate, VectorChooser, VectorTile
 
@@ -39,6 +43,11 @@ class Chosen:
     ranking: Ranking
     tile: CubeTile
     given: CubeTile | None
+
+    @property
+    def seconds(self) -> float:
+        """The modelled time of the chosen tile."""
+        return float(self._costs(self.tile.split, self.tile.walk or ROW).seconds[0])
 
     def _costs(self, split: int, walk: Walk) -> Costs:
         """Of the chosen tile, differently split or walked."""
@@ -56,16 +65,16 @@ class Chosen:
         spread = f"{count(tasks, 'task')} in {count(waves, 'wave')}"
         what = "given" if self.given is not None else "chosen"
         text = [
-            f"tile {tile_text(tile)} {what}: {time_text(costs)} modelled, "
+            f"tile {tile_text(tile)} {what}: {time_text(costs.seconds[0])} modelled, "
             f"{pipe} is the bottleneck, {spread}"
         ]
         if tile.split > 1:
-            whole = time_text(self._costs(1, walk))
+            whole = time_text(self._costs(1, walk).seconds[0])
             text.append(f"K in {tile.split} parts, which whole would take {whole}")
         elif self.given is not None and self.given.split == SPLIT_CHOSEN:
             text.append(self._not_split(walk))
         if walk != ROW:
-            rows = time_text(self._costs(tile.split, ROW))
+            rows = time_text(self._costs(tile.split, ROW).seconds[0])
             text.append(f"walk {walk}, which by rows would take {rows}")
         return "; ".join(text)
 
@@ -73,7 +82,8 @@ class Chosen:
         costs = self._costs(2, walk)
         if int(costs.parts[0]) < 2:
             return "not split over K, which is one step"
-        return f"not split over K, which in 2 parts would take {time_text(costs)}"
+        halved = time_text(costs.seconds[0])
+        return f"not split over K, which in 2 parts would take {halved}"
 
     def table(self, op: Operation, tag: str) -> str:
         """The best candidates, for `--print-tile-candidates`."""
@@ -89,11 +99,11 @@ class Chosen:
         place = place_of(op.location)
         head = f"{tag} at {place}: {sizes}, {c.lhs} to {p.result}, {machine}"
         columns = ("tile", "split", "slots", "walk", "us", "bound", "tasks", "waves")
-        rows: list[tuple[str, ...]] = [("", *columns, "against the first")]
         found = ranking.distinct(COUNT)
-        for number, index in enumerate(found):
-            rows.append((str(number + 1), *self._row(index), self._why(index, number)))
-        return "\n".join([head, *aligned(rows)]) + "\n"
+        rows = [
+            (*self._row(index), self._why(index, n)) for n, index in enumerate(found)
+        ]
+        return table_text(head, columns, rows, tile_search.ORDER)
 
     def _row(self, index: int) -> tuple[str, ...]:
         costs, tile = self.ranking.costs, self.ranking.tile(index)
@@ -113,9 +123,8 @@ class Chosen:
         """What a candidate takes more than the first."""
         costs = self.ranking.costs
         if number == 0:
-            return "chosen" if self.given is None else "kept"
-        slower = costs.seconds[index] / costs.seconds[0] - 1
-        text = f"{100 * slower:+.1f} %"
+            return kept(self.given is not None)
+        text = percent(costs.seconds[index], costs.seconds[0])
         reasons: list[str] = []
         for name in ("mte2", "mte1", "m", "fix", "hbm_bytes", "l2_bytes"):
             mine, best = getattr(costs, name)[index], getattr(costs, name)[0]
@@ -147,21 +156,102 @@ def vector_table(
         f"{chooser.machine.name}{', tile given' if given else ''}"
     )
     columns = ("rows", "columns", "phases", "UB bytes", "us", "bound", "tasks", "waves")
-    rows: list[tuple[str, ...]] = [("", *columns, "against the first")]
+    rows: list[tuple[str, ...]] = []
     best = found[0].cost
     for number, candidate in enumerate(found[:COUNT]):
         tile, cost = candidate.tile, candidate.cost
         used = chooser.peak(tile.rows, tile.columns, phased=tile.phased)
         sizes = (tile.rows, tile.columns, "yes" if tile.phased else "no", used)
-        slower = f"{100 * (cost.seconds / best.seconds - 1):+.1f} %"
+        slower = percent(cost.seconds, best.seconds)
         if cost.waves > best.waves:
             slower += "  more waves"
         elif cost.tasks < best.tasks:
             slower += "  fewer tasks at once"
-        why = slower if number else "kept" if given else "chosen"
+        why = slower if number else kept(given)
         numbers = (f"{cost.seconds * 1e6:.2f}", cost.bound, cost.tasks, cost.waves)
-        rows.append((str(number + 1), *map(str, (*sizes, *numbers)), why))
-    return "\n".join([head, *aligned(rows)]) + "\n"
+        rows.append((*map(str, (*sizes, *numbers)), why))
+    return table_text(head, columns, rows, vector_tiles.ORDER)
+
+
+def mixed_remark(chooser: MixedChooser) -> str:
+    """What was chosen for a mixed group and why, with modelled times."""
+    best = chooser.candidates[0]
+    tile, cost = best.tile, best.cost
+    spread = f"{count(cost.tasks, 'task')} in {count(cost.waves, 'wave')}"
+    return (
+        f"tile {tile_text(tile)} {'given' if chooser.given else 'chosen'}: "
+        f"{time_text(cost.seconds)} modelled, {time_text(cost.cube)} of them the cube "
+        f"cores' and {time_text(cost.vector)} the vector cores', {spread}"
+    )
+
+
+def mixed_table(group: Group, chooser: MixedChooser) -> str:
+    """The best candidates of a mixed group, for `--print-tile-candidates`."""
+    work, found = chooser.work, chooser.candidates
+    vector = work.vector
+    sizes = f"{vector.rows} rows of {vector.columns}"
+    sizes = f"{vector.leading} x {sizes}" if vector.leading > 1 else sizes
+    depths = ", ".join(str(product.k) for product in work.products)
+    products = count(len(work.products), "product")
+    head = (
+        f"{group.tag} at {place_of(group.ops[0].location)}: {products} (k {depths}) "
+        f"and {count(len(chooser.part.ops), 'vector op')} on {sizes}, "
+        f"{chooser.machine.name}{', tile given' if chooser.given else ''}"
+    )
+    columns = ("tile", "slots", "us", "cube", "vector", "bound", "tasks", "waves")
+    rows: list[tuple[str, ...]] = []
+    best = found[0].cost
+    for number, candidate in enumerate(found[:COUNT]):
+        cost = candidate.cost
+        why = kept(chooser.given) if number == 0 else mixed_why(cost, best)
+        times = (cost.seconds, cost.cube, cost.vector)
+        rows.append(
+            (
+                tile_text(candidate.tile),
+                "L1 {} L0 {}".format(*cost.slots),
+                *(f"{seconds * 1e6:.2f}" for seconds in times),
+                *map(str, (cost.bound, cost.tasks, cost.waves)),
+                why,
+            )
+        )
+    return table_text(head, columns, rows, mixed_tiles.ORDER)
+
+
+def mixed_why(cost: MixedCost, best: MixedCost) -> str:
+    """What a candidate takes more than the first."""
+    reasons = [
+        f"{what} {100 * (mine / least - 1):.0f} % more"
+        for what, mine, least in (
+            ("cube", cost.cube, best.cube),
+            ("vector", cost.vector, best.vector),
+        )
+        if mine > 1.02 * least
+    ]
+    if cost.waves > best.waves:
+        reasons.append("more waves")
+    if cost.slots < best.slots:
+        reasons.append("no double buffering")
+    return f"{percent(cost.seconds, best.seconds)}  {', '.join(reasons)}".rstrip()
+
+
+def kept(given: bool) -> str:
+    """What the first row of a table says of itself."""
+    return "kept" if given else "chosen"
+
+
+def percent(seconds: float, best: float) -> str:
+    """`+1.2 %`"""
+    return f"{100 * (seconds / best - 1):+.1f} %"
+
+
+def table_text(
+    head: str, columns: Sequence[str], rows: Sequence[tuple[str, ...]], order: str
+) -> str:
+    """A table of candidates; of several, in which order they stand."""
+    numbered = [("", *columns, "against the first")]
+    numbered += [(str(number + 1), *row) for number, row in enumerate(rows)]
+    last = [f"  ({order})"] if len(rows) > 1 else []
+    return "\n".join([head, *aligned(numbered), *last]) + "\n"
 
 
 def index_text(group: Group, tile: VectorTile, machine: str) -> str:
@@ -177,11 +267,6 @@ def tile_text(tile: CubeTile) -> str:
     """`m [128, 128] k [64, 256] n [256, 256]`"""
     k = [tile.k0, tile.ka1] + [tile.kb1] * (tile.ka1 != tile.kb1)
     return f"m [{tile.m0}, {tile.m1}] k {k} n [{tile.n0}, {tile.n1}]"
-
-
-def time_text(costs: Costs) -> str:
-    """The time of one candidate."""
-    return f"{costs.seconds[0] * 1e6:.1f} us"
 
 
 def aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:

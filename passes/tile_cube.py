@@ -79,6 +79,8 @@ class Accumulation:
     roots: Roots
     on_chip: bool = False
     """Whether vector ops read the result, and not a store."""
+    own_tile: CubeTileAttr | None = None
+    """The tile of this product, where it is not that of the whole kernel."""
 
     def __post_init__(self) -> None:
         self.flat = list(map(self._flatten, self._scales()))
@@ -180,7 +182,10 @@ class Accumulation:
             for name in TRANSPOSES
             if name in self.op.properties
         }
-        return MmaOp.make(carried, *operands, result_type=carried.type, **flags)
+        mma = MmaOp.make(carried, *operands, result_type=carried.type, **flags)
+        if self.own_tile is not None:
+            mma.attributes[TILE] = self.own_tile
+        return mma
 
 
 @record(frozen=False)

@@ -31,15 +31,15 @@ from dataclasses import field
 
 from xdsl.dialects import scf
 from xdsl.dialects.arith import ConstantOp
-from xdsl.dialects.builtin import AnyFloat, TensorType, UnitAttr, f32
+from xdsl.dialects.builtin import AnyFloat, IndexType, TensorType, UnitAttr, f32
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from pyptoc.dialects.expr import ZERO, Compare, Expr
 from pyptoc.dialects.pypto.attrs import CubeTileAttr
 from pyptoc.dialects.pypto.elementwise import BINARY_OPS, CastOp
-from pyptoc.dialects.pypto.matmul import MatmulOp
+from pyptoc.dialects.pypto.matmul import MatmulOp, ScaledMmOp
 from pyptoc.dialects.pypto.reduce import CumsumOp
-from pyptoc.dialects.pypto.scalars import IndexOp
+from pyptoc.dialects.pypto.scalars import IndexOp, ReadOp, ScalarOp
 from pyptoc.dialects.pypto.shape import (
     AssembleOp,
     TransposeOp,
@@ -66,11 +66,13 @@ from pyptoc.passes.task_builder import (
     offsets_at,
     open_tasks,
 )
+from pyptoc.passes.tile_cube import Accumulation
 from pyptoc.passes.tile_product import ProductTiler
 from pyptoc.passes.tile_settings import TILE, WHOLE
 from pyptoc.passes.tile_vector import Scope
 from pyptoc.passes.typed import element_type
 from pyptoc.passes.whole_nests import NestBody
+from pyptoc.passes.windows import window_of
 from pyptoc.runtime.machine import Machine
 
 
@@ -87,6 +89,8 @@ class NestTiler:
         default_factory=dict[SSAValue, list[SSAValue]]
     )
     """The tile of a value, in pieces."""
+    floats: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
+    """What f32 scalars of the nest are in the tasks."""
 
     def __post_init__(self) -> None:
         self.body = NestBody(self.nest.loops, self.machine)
@@ -100,6 +104,20 @@ class NestTiler:
         self.widths = widths_of(self.body)
         self.kept = kept_operands(self.body, self.products, self.widths)
         self.kept_tiles: dict[SSAValue, SSAValue] = {}
+        self.scaled = {
+            op: Accumulation(
+                op,
+                tile,
+                self.shapes,
+                self.build,
+                self.roots,
+                on_chip=True,
+                own_tile=tile.attribute(),
+            )
+            for op, tile in self.products.items()
+            if isinstance(op, ScaledMmOp)
+        }
+        """How products with MX scales are summed up."""
 
     def run(self) -> TasksFrame:
         """Emit the tasks and replace the results of the nest."""
@@ -160,11 +178,17 @@ class NestTiler:
     def _block(self, block: Block, body: BodyBuilder) -> None:
         for op in block.ops:
             match op:
+                case ReadOp():
+                    self._read(op, body)
+                case ScalarOp():
+                    inputs = [self.scalar(value, body) for value in op.inputs]
+                    new = ScalarOp.make(op.expr.data, inputs)
+                    self.floats[op.result] = body.build.value(new)
                 case ViewOp() | TransposeOp():
                     self._window(op.results[0], body)
                 case AssembleOp():
                     self._assemble(op, body)
-                case MatmulOp():
+                case MatmulOp() | ScaledMmOp():
                     ProductTiler(self, op, body).run()
                 case scf.ForOp():
                     self._loop(op, body)
@@ -267,6 +291,21 @@ class NestTiler:
             total = build.value(CastOp.make(total, element))
         scopes[0].define(result, total)
 
+    def _read(self, op: ReadOp, body: BodyBuilder) -> None:
+        """Each task reads an element of an outer tensor, through its views."""
+        window = window_of(op.source, self.shapes)
+        place = list(window.offsets)
+        for axis, offset in enumerate(op.mixed_offsets):
+            dim = window.dims[axis]
+            place[dim] = place[dim] + self.shapes.mixed(offset)
+        type_ = op.result.type
+        new = ReadOp.make(window.base, list(map(body.index, place)), result_type=type_)
+        made = body.build.value(new, op.result.name_hint)
+        if isinstance(type_, IndexType):
+            self.shapes.bind(op.result, Expr.sym(made))
+        else:
+            self.floats[op.result] = made
+
     # -- loops and branches
 
     def _carried(self, values: Sequence[SSAValue]) -> list[SSAValue]:
@@ -340,6 +379,8 @@ class NestTiler:
             return value
         if isinstance(value.owner, ConstantOp):
             return body.build.value(value.owner.clone())
+        if value in self.floats:
+            return self.floats[value]
         found = body.index(self.shapes.expr(value))
         return body.build.constant(found) if isinstance(found, int) else found
 

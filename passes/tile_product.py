@@ -10,7 +10,7 @@ A product in a nest that is one task: on whole tiles, for each piece of its colu
 
 What memory holds comes kL1 at a time; a tile of the body, and what L1 keeps for an
 inner loop, is cut where it lies. A product that only stores read is stored as soon as a
-piece is done.
+piece is done. One with MX scales is summed up as in a cube task (`tile_cube.py`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from xdsl.ir import SSAValue
 
 from pyptoc.dialects.expr import ZERO, Expr
 from pyptoc.dialects.pypto.elementwise import CastOp
-from pyptoc.dialects.pypto.matmul import EpilogueOp, MatmulOp, MmaOp
+from pyptoc.dialects.pypto.matmul import EpilogueOp, MatmulOp, MmaOp, Product
 from pyptoc.dialects.pypto.shape import AssembleOp, ExpandOp, FullOp, ViewOp
 from pyptoc.dialects.pypto.unary import ReluOp
 from pyptoc.dialects.record import record
@@ -35,7 +35,7 @@ from pyptoc.passes.task_builder import (
 )
 from pyptoc.passes.tile_cube import TRANSPOSES, has_epilogue
 from pyptoc.passes.tile_settings import TILE
-from pyptoc.passes.typed import constant, element_type
+from pyptoc.passes.typed import constant, element_type, tensor_rank
 
 if TYPE_CHECKING:
     from pyptoc.passes.tile_nest import NestTiler
@@ -46,7 +46,7 @@ class ProductTiler:
     """A product on whole tiles: for each piece of columns a sum over K."""
 
     nest: NestTiler
-    op: MatmulOp
+    op: Product
     body: BodyBuilder
 
     def run(self) -> None:
@@ -59,15 +59,26 @@ class ProductTiler:
         )
         tiles: list[SSAValue] = []
         for columns in self.nest.pieces(result):
-            tile = self._finish(self._sum(columns), columns)
+            tile = self._tile(columns)
             for store in stores:
                 assert isinstance(store, AssembleOp)
                 self.nest.store(store, tile, columns, self.body)
             tiles.append(tile)
         self.nest.tiles[result] = tiles
 
-    def _sum(self, columns: Extent) -> SSAValue:
-        nest, op, body = self.nest, self.op, self.body
+    def _tile(self, columns: Extent) -> SSAValue:
+        """A piece of the result."""
+        op = self.op
+        if isinstance(op, MatmulOp):
+            return self._finish(op, self._sum(op, columns), columns)
+        product = self.nest.scaled[op]
+        product.open()
+        batch = [SINGLE] * (tensor_rank(op.result) - 2)
+        rows = self.nest.rows(op.result)
+        return product.run(self.body, [*batch, rows, columns, product.depth])
+
+    def _sum(self, op: MatmulOp, columns: Extent) -> SSAValue:
+        nest, body = self.nest, self.body
         accumulator = nest.body.contraction(op).accumulator
         rows = nest.rows(op.result)
         type_ = bounded_type([rows, columns], accumulator)
@@ -177,9 +188,9 @@ class ProductTiler:
         type_ = bounded_type(box, element_type(tile))
         return body.build.value(ViewOp.make(tile, subscripts, result_type=type_))
 
-    def _finish(self, total: SSAValue, columns: Extent) -> SSAValue:
+    def _finish(self, op: MatmulOp, total: SSAValue, columns: Extent) -> SSAValue:
         """The epilogue, or the cast to the type of the result."""
-        op, build = self.op, self.body.build
+        build = self.body.build
         wanted = element_type(op.result)
         if op.relu is not None and op not in self.nest.body.drained:
             total = build.value(ReluOp.make(total))

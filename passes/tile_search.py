@@ -59,6 +59,11 @@ KEPT = 16
 """Tiles that a stage hands on."""
 CLOSE = 0.025
 """Candidates are alike if their times differ by no more than this share."""
+ORDER = (
+    "within 2.5 %, whole K first, then one L0 tile a task, plain walks, no tails, "
+    "less work"
+)
+"""How candidates are ordered, as tables say it."""
 LARGEST = 1024
 """No mL0 or nL0 is larger."""
 OUTPUT = ("m0", "m1", "n0", "n1")
@@ -99,6 +104,20 @@ class Ranking:
             if len(seen) == count:
                 break
         return list(seen.values())
+
+
+Found = dict[tuple[CubeWork, CubeTile | None], Ranking]
+"""What was searched for, and what was found: equal matmuls have equal tiles."""
+
+
+def found_once(
+    found: Found, product: CubeWork, machine: Machine, given: CubeTile | None
+) -> Ranking:
+    """As `search`, once for the same arguments."""
+    key = (product, given)
+    if key not in found:
+        found[key] = search(product, machine, given)
+    return found[key]
 
 
 def search(

@@ -58,7 +58,7 @@ from pyptoc.passes.builder import Builder
 from pyptoc.passes.groups import FOLD, Domain, Group, domain_of, is_row_fold
 from pyptoc.passes.nests import Nest
 from pyptoc.passes.repeat import REPEATS, fold_parts, last_axis, numbers, repeat
-from pyptoc.passes.shapes import Shapes
+from pyptoc.passes.shapes import Shapes, static_bound
 from pyptoc.passes.structured import (
     LEAVES,
     fold_of,
@@ -147,8 +147,8 @@ class VectorTiler:
     @property
     def fits_row(self) -> bool:
         """Whether one column tile holds a whole row."""
-        columns = self.domain.columns
-        return columns.is_const and columns.value <= self.columns
+        bound = static_bound(self.domain.columns)
+        return bound is not None and bound <= self.columns
 
     def _grid(self) -> list[Expr]:
         outside = self.nest.outside
@@ -198,7 +198,9 @@ class TaskBody:
             start = self.frame.grid[-1] * self.tiler.columns
             self._straight(cut(start, self.tiler.columns, total, clamp=self.clamp))
         elif self.tiler.fits_row:
-            self._straight(Extent(ZERO, total, max(total.value, 1)))
+            bound = static_bound(total)
+            assert bound is not None
+            self._straight(Extent(ZERO, total, max(bound, 1)))
         else:
             self._phases()
 

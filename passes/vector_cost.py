@@ -15,6 +15,7 @@ A row that is visited in phases is loaded once for each op that folds it and onc
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import ceil
 
 from pyptoc.dialects.record import record
@@ -62,6 +63,7 @@ class VectorCost:
     tasks: int
     waves: int
     bound: str
+    hbm_bytes: float
 
 
 def vector_cost(
@@ -74,34 +76,56 @@ def vector_cost(
     tasks, tiles = (down, across) if work.whole_rows else (down * across, 1)
     waves = ceil(tasks / machine.vector_cores)
     passes = 1 + work.folds if phased else 1
-    load = passes * _transfers(work.loads, rows, columns, "gm", "ub", machine)
-    store = _transfers(work.stores, rows, columns, "ub", "gm", machine)
+    loads = [each.size(rows, columns) for each in work.loads]
+    stores = [each.size(rows, columns) for each in work.stores]
+    load = passes * transfer_cycles(machine, "gm", "ub", loads)
+    store = transfer_cycles(machine, "ub", "gm", stores)
     compute = 0.0
     for name, through in work.ops:
-        cost = machine.vector_cost(name)
-        repeats = ceil(through.size(rows, columns) / machine.vector_bytes)
-        compute += cost.head + repeats * cost.per_repeat + cost.tail
+        compute += op_cycles(machine, name, through.size(rows, columns))
     compute *= passes
     pipes = {"mte2": load, "v": compute, "mte3": store}
     tile_cycles = max(pipes.values()) if phased else sum(pipes.values())
     core = waves * tiles * tile_cycles / machine.clock_hz
     moved = sum(x.size(work.rows, work.columns) for x in (*work.loads, *work.stores))
-    hbm = work.leading * moved / machine.memory.hbm_bytes_per_second
+    moved *= work.leading
+    hbm = moved / machine.memory.hbm_bytes_per_second
     shares = {name: waves * tiles * c / machine.clock_hz for name, c in pipes.items()}
     shares |= {"hbm": hbm, "launch": machine.launch_seconds}
     bound = max(PIPES, key=lambda name: shares[name])
     seconds = machine.launch_seconds + max(core, hbm)
-    return VectorCost(seconds, tasks, waves, bound)
+    return VectorCost(seconds, tasks, waves, bound, moved)
 
 
-def _transfers(
-    moved: tuple[Moved, ...],
-    rows: int,
-    columns: int,
-    source: str,
-    target: str,
-    machine: Machine,
+def element_cycles(
+    machine: Machine, loads: float, stores: float, ops: Sequence[tuple[str, float]]
 ) -> float:
+    """
+    What one element more costs each core of a launch that keeps all of them busy.
+
+    `loads` and `stores` are bytes; `ops` have an instruction and the bytes that it goes
+    through. Start-ups are paid already.
+    """
+    shared = machine.vector_cores * machine.clock_hz
+    shared /= machine.memory.hbm_bytes_per_second
+    load, store = machine.route("gm", "ub"), machine.route("ub", "gm")
+    cycles = loads * max(1 / load.bytes_per_cycle, shared)
+    cycles += stores * max(1 / store.bytes_per_cycle, shared)
+    for name, width in ops:
+        cycles += machine.vector_cost(name).per_repeat * width / machine.vector_bytes
+    return cycles
+
+
+def op_cycles(machine: Machine, name: str, size: float) -> float:
+    """Cycles of an instruction that goes through `size` bytes."""
+    cost = machine.vector_cost(name)
+    repeats = ceil(size / machine.vector_bytes)
+    return cost.head + repeats * cost.per_repeat + cost.tail
+
+
+def transfer_cycles(
+    machine: Machine, source: str, target: str, sizes: Sequence[float]
+) -> float:
+    """Cycles of moving tiles of so many bytes, one after the other."""
     route = machine.route(source, target)
-    sizes = (each.size(rows, columns) for each in moved)
     return sum(route.startup_cycles + size / route.bytes_per_cycle for size in sizes)

@@ -1,9 +1,8 @@
 """
-Vector tiles: what of a group is live in UB at once, and which tile is fast.
+Vector tiles: which fit UB, and which of them is fast.
 
-The tile pass emits a group's ops in their order, so the peak of live bytes along that
-order is what plan-memory has to place. A group that folds rows is taken with whole
-rows if they fit; else it runs in phases over column tiles, which loads rows again.
+What is live is in `group_bytes.py`. A group that folds rows is taken with whole rows if
+they fit; else it runs in phases over column tiles, which loads rows again.
 
 The largest tile within what the author gave is taken. Where nothing is given, another
 one is taken if `vector_cost.py` says that it is at least 5 % faster: large tiles leave
@@ -12,38 +11,30 @@ cores without a task.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import field, replace
 from functools import cached_property
 from math import prod
 
-from xdsl.dialects.builtin import TensorType
-from xdsl.ir import Operation, OpResult, SSAValue
+from xdsl.ir import SSAValue
 
 from pyptoc.dialects.expr import ONE
-from pyptoc.dialects.pypto.attrs import CubeTileAttr
 from pyptoc.dialects.pypto.reduce import CumsumOp
-from pyptoc.dialects.pypto.shape import ArangeOp, AssembleOp
 from pyptoc.dialects.record import record
-from pyptoc.dialects.tile_types import BufType, bytes_of, element_bits, round_up
-from pyptoc.passes.groups import FOLD, Domain, Group, column_bound
-from pyptoc.passes.partials import part_count
-from pyptoc.passes.shapes import Shapes
-from pyptoc.passes.structured import (
-    costed_as,
-    is_one,
-    is_reduction,
-    is_row_value,
-    tensor_operands,
-)
+from pyptoc.dialects.tile_types import element_bits, round_up
+from pyptoc.passes.group_bytes import GroupBytes, Made
+from pyptoc.passes.groups import Domain, Group, column_bound, is_row_fold
+from pyptoc.passes.shapes import Shapes, static_bound
+from pyptoc.passes.structured import costed_as
 from pyptoc.passes.tile_search import representative
-from pyptoc.passes.tile_settings import TILE
 from pyptoc.passes.typed import element_type
 from pyptoc.passes.vector_cost import Moved, VectorCost, VectorWork, vector_cost
-from pyptoc.passes.windows import window_of
 from pyptoc.runtime.machine import Machine
 
 MAX_ROWS = 64
 MAX_COLUMNS = 8192
+ORDER = "the largest tile, unless another takes 5 % less; the others by time"
+"""How candidates are ordered, as tables say it."""
 FASTER = 0.95
 """What another tile than the largest may take of its time to be taken."""
 FILL = 0.85
@@ -78,25 +69,18 @@ class VectorChooser:
     trips: int = 1
     """How often loops around the group, which become axes of its grid, run."""
 
+    crossing: Sequence[Sequence[SSAValue]] = field(default_factory=tuple)
+    """The values of each accumulator of a mixed group that vector ops read."""
+
     @cached_property
-    def _parts(self) -> dict[SSAValue, int]:
-        """The parts of row values that the group folds: how many a row."""
-        return {
-            op.operands[0]: part_count(op.operands[0], self.shapes)
-            for op in self.group.ops
-            if FOLD in op.attributes
-        }
+    def values(self) -> GroupBytes:
+        """What the group loads, makes and stores."""
+        return GroupBytes(self.group, self.shapes, self.crossing)
 
     @property
     def column_unit(self) -> int:
         """Columns that fill 32 bytes of the group's narrowest element type."""
-        values = [v for op in self.group.ops for v in (*op.results, *op.operands)]
-        bits = [
-            element_bits(element_type(v))
-            for v in values
-            if isinstance(v.type, TensorType)
-        ]
-        return 256 // min(bits)
+        return 256 // min(self.values.bits)
 
     def choose(self, given: tuple[int, ...] | None) -> VectorTile | None:
         """The tile to use, within `given`; None if none fits UB."""
@@ -110,7 +94,7 @@ class VectorChooser:
             return []
         work = self.work()
         first = self._costed(largest, work)
-        others = [] if given else self._others(largest, work)
+        others = self._fewer(largest) if given else self._others(largest, work)
         others = [self._costed(tile, work) for tile in others]
         others.sort(key=lambda c: (c.cost.seconds, c.cost.tasks))
         if others and others[0].cost.seconds < FASTER * first.cost.seconds:
@@ -120,6 +104,14 @@ class VectorChooser:
     def _costed(self, tile: VectorTile, work: VectorWork) -> Candidate:
         sizes = (tile.rows, tile.columns)
         return Candidate(tile, vector_cost(work, sizes, tile.phased, self.machine))
+
+    def _fewer(self, given: VectorTile) -> list[VectorTile]:
+        """A given tile is an upper bound in a fused group: the same with fewer rows."""
+        if len(self.group.ops) == 1:
+            return []
+        return [
+            replace(given, rows=given.rows >> n) for n in range(1, 7) if given.rows >> n
+        ]
 
     def _others(self, largest: VectorTile, work: VectorWork) -> list[VectorTile]:
         """Tiles with fewer rows, and, where rows may be cut, with fewer columns."""
@@ -142,35 +134,32 @@ class VectorChooser:
 
     def work(self) -> VectorWork:
         """What the cost of the group depends on."""
-        domain, ops = self.domain, self.group.ops
-        stored = self._moved() - self._loaded()
+        domain, values = self.domain, self.values
+        ops = [made for made in values.ops if made.results]
         return VectorWork(
             prod(map(representative, domain.leading)) * self.trips,
             representative(domain.rows or ONE),
             representative(domain.columns),
-            tuple(map(self._shape, self._loaded())),
-            tuple(map(self._shape, stored)),
-            tuple((costed_as(op), self._through(op)) for op in ops if op.results),
-            sum(is_reduction(op) or isinstance(op, CumsumOp) for op in ops),
+            tuple(map(self._moved, values.loaded)),
+            tuple(map(self._moved, values.stored)),
+            tuple((costed_as(made.op), self._through(made)) for made in ops),
+            sum(is_row_fold(m.op) or isinstance(m.op, CumsumOp) for m in ops),
             domain.whole_rows,
         )
 
-    def _through(self, op: Operation) -> Moved:
+    def _through(self, made: Made) -> Moved:
         """The largest tensor that an op reads or makes."""
-        values = [*tensor_operands(op), *_results(op)]
-        shapes = [self._shape(value) for value in values]
+        shapes = map(self._moved, (*made.reads, *made.results))
         return max(shapes, key=lambda s: (s.rows + s.columns, s.bytes))
 
-    def _shape(self, value: SSAValue) -> Moved:
-        dims = self.shapes.dims(value)
-        tall = len(dims) >= 2 and not is_one(dims, -2)
-        wide = not is_row_value(dims)
+    def _moved(self, value: SSAValue) -> Moved:
+        tall, wide = self.values.form(value)
         return Moved(tall, wide, element_bits(element_type(value)) / 8)
 
     def largest(self, given: tuple[int, ...] | None) -> VectorTile | None:
         """The largest tile within `given` that fits UB; None if none does."""
         size = self.domain.columns
-        total = size.value if size.is_const else None
+        total = static_bound(size)
         rows = MAX_ROWS if self.domain.rows is not None else 1
         columns = MAX_COLUMNS
         if given:
@@ -219,87 +208,9 @@ class VectorChooser:
         return self.peak(rows, columns, phased=phased) <= capacity * FILL
 
     def peak(self, rows: int, columns: int, *, phased: bool) -> int:
-        """
-        Bytes live at once in the worst place.
-
-        In phases, what a loop loads or stores has two slots that live as long as the
-        loop, and row values stay for later phases; all of them are taken together.
-        A product that is split over K is loaded in parts, which are added.
-        """
-        ops = self.group.ops
-        last = {v: i for i, op in enumerate(ops) for v in tensor_operands(op)}
-        moved = self._moved() if phased else set[SSAValue]()
-        split = {value for value in self._loaded() if self._is_split(value)}
-        kept = sum(
-            (4 if value in split else 2) * self.tile_bytes(value, rows, columns)
-            for value in moved
-        )
-        kept += sum(self._accumulator(op, rows) for op in ops if phased)
-        live: dict[SSAValue, int] = {}
-        worst = kept
-        for index, op in enumerate(ops):
-            for value in (*tensor_operands(op), *_results(op)):
-                if value not in live and (value not in moved or value in split):
-                    size = live[value] = self.tile_bytes(value, rows, columns)
-                    if value in split and not phased:
-                        worst = max(worst, sum(live.values()) + 2 * size)
-                    if isinstance(value.owner, ArangeOp):
-                        # Counted from 0, then moved to where the tile starts.
-                        worst = max(worst, kept + sum(live.values()) + size)
-            spare = self._scanned(op, rows, columns) if phased else 0
-            worst = max(worst, kept + spare + sum(live.values()))
-            for value in list(live):
-                if last.get(value, index) <= index:
-                    size = live.pop(value)
-                    if phased and is_row_value(self.shapes.dims(value)):
-                        kept += size
-        return worst
-
-    def _made(self) -> set[SSAValue]:
-        return {value for op in self.group.ops for value in _results(op)}
-
-    def _loaded(self) -> set[SSAValue]:
-        """The values that tasks load."""
-        used = {value for op in self.group.ops for value in tensor_operands(op)}
-        return used - self._made()
-
-    def _moved(self) -> set[SSAValue]:
-        """The values that tasks load or store."""
-        ops = self.group.ops
-        stored = {op.source for op in ops if isinstance(op, AssembleOp)}
-        return self._loaded() | stored | (self._made() & set(self.group.outputs))
-
-    def _is_split(self, value: SSAValue) -> bool:
-        """Whether `value` is a window of a product that split-k will cut."""
-        base = window_of(value, self.shapes).base
-        tile = base.op.attributes.get(TILE) if isinstance(base, OpResult) else None
-        return isinstance(tile, CubeTileAttr) and tile.split_k > 1
-
-    def _accumulator(self, op: Operation, rows: int) -> int:
-        """What a loop carries for `op`, with room for the next partial result."""
-        if is_reduction(op) or isinstance(op, CumsumOp):
-            return 3 * self.tile_bytes(op.results[0], rows, 1)
-        return 0
-
-    def _scanned(self, op: Operation, rows: int, columns: int) -> int:
-        """A column tile of a scan before the sum so far is added."""
-        if not isinstance(op, CumsumOp):
-            return 0
-        return self.tile_bytes(op.result, rows, columns)
-
-    def tile_bytes(self, value: SSAValue, rows: int, columns: int) -> int:
-        """What a tile of `value` takes in a task of so many rows and columns."""
-        dims = self.shapes.dims(value)
-        height = 1 if len(dims) < 2 or is_one(dims, -2) else rows
-        width = 1 if is_row_value(dims) else columns
-        if value in self._parts:
-            width = self._parts[value]
-        return bytes_of(BufType((height, width), element_type(value), "ub"))
+        """Bytes of UB that are live at once with tiles of this size."""
+        return self.values.peak(rows, columns, phased=phased)
 
 
 def _seconds(candidate: Candidate) -> float:
     return candidate.cost.seconds
-
-
-def _results(op: Operation) -> list[SSAValue]:
-    return [] if isinstance(op, AssembleOp) else list(op.results)

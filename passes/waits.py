@@ -34,6 +34,7 @@ from pyptoc.dialects.npu import (
     TasksOp,
 )
 from pyptoc.dialects.npu_attrs import ALL, EVENTS, OVERLAPS, AccessMode, Selector
+from pyptoc.dialects.parallel import is_parallel
 from pyptoc.dialects.pypto.scalars import AssertOp
 from pyptoc.dialects.record import record
 from pyptoc.passes.accesses import BoxAccess, accesses_of
@@ -263,7 +264,7 @@ class WaitDeriver:
             self._block(loop.body.block, inner)
             return []
         carried = loop.body.block.args[-1]
-        parallel = "npu.parallel" in loop.attributes
+        parallel = is_parallel(loop)
         for root, reaches in inside.items():
             if root in touched and (not parallel or self._is_rotating(reaches, loop)):
                 self._add(Pending(carried, reaches, trips=loop), root, inner)
@@ -340,7 +341,7 @@ def is_of_one_trip(buffer: SSAValue, loop: scf.ForOp) -> bool:
 
     Then only that writer has to wait for the trips before.
     """
-    if "npu.parallel" in loop.attributes:
+    if is_parallel(loop):
         return True
     while isinstance(buffer.owner, ReshapeOp | ReinterpretOp):
         buffer = buffer.owner.source

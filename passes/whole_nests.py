@@ -34,8 +34,8 @@ from xdsl.ir import Block, Operation, OpResult, SSAValue
 from pyptoc.dialects.expr import ONE, Expr, Interval
 from pyptoc.dialects.npu_attrs import Unit
 from pyptoc.dialects.pypto.attrs import CubeTileAttr
-from pyptoc.dialects.pypto.matmul import MatmulOp, ScaledMmOp
-from pyptoc.dialects.pypto.scalars import DimOp, IndexOp
+from pyptoc.dialects.pypto.matmul import MatmulOp, Product, ScaledMmOp
+from pyptoc.dialects.pypto.scalars import DimOp, IndexOp, ReadOp, ScalarOp
 from pyptoc.dialects.pypto.shape import (
     AssembleOp,
     TransposeOp,
@@ -43,6 +43,7 @@ from pyptoc.dialects.pypto.shape import (
 )
 from pyptoc.dialects.pypto.tiles import check_cube_tile
 from pyptoc.dialects.record import record
+from pyptoc.dialects.tile_types import round_up
 from pyptoc.passes import cube_tiles
 from pyptoc.passes.cube_tiles import Contraction, CubeTile
 from pyptoc.passes.form_tasks import bound_obstacle
@@ -90,7 +91,7 @@ class NestBody:
     """Of each tensor that the body makes, and of each window that it reads."""
     dests: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
     """Each value that stands for a destination, and which one."""
-    products: dict[MatmulOp, CubeTile] = field(default_factory=dict[MatmulOp, CubeTile])
+    products: dict[Product, CubeTile] = field(default_factory=dict[Product, CubeTile])
     windows: dict[SSAValue, Size] = field(default_factory=dict[SSAValue, Size])
     """Operands of products that lie in memory and have static bounds."""
     again: set[SSAValue] = field(default_factory=set[SSAValue])
@@ -177,11 +178,17 @@ class NestBody:
         match op:
             case arith.ConstantOp() | IndexOp() | DimOp() | scf.YieldOp():
                 pass
+            case ReadOp():
+                if self.is_inside(window_of(op.source, self.shapes).base):
+                    raise UnfitError("it reads an element of what the body makes")
+            case ScalarOp():
+                if not all(map(self._is_known, op.inputs)):
+                    raise UnfitError("a scalar is computed from data")
             case ViewOp() | TransposeOp():
                 self._window(op.results[0])
             case AssembleOp():
                 self._assemble(op)
-            case MatmulOp():
+            case MatmulOp() | ScaledMmOp():
                 self._product(op)
             case scf.ForOp():
                 self._loop(op)
@@ -195,7 +202,7 @@ class NestBody:
         unit = unit_of(op)
         if unit == "index":
             raise UnfitError("its body holds an indexing op")
-        if unit != "vector" or isinstance(op, ScaledMmOp):
+        if unit != "vector":
             raise UnfitError(f"its body holds '{op.name}'")
         for value in op.operands:
             if isinstance(value.type, TensorType):
@@ -207,9 +214,10 @@ class NestBody:
         self.vector = self.vector or not isinstance(op, LEAVES)
 
     def _is_known(self, value: SSAValue) -> bool:
-        """Whether a scalar is an expression, or comes from outside."""
+        """Whether a scalar is an expression, is read, or comes from outside."""
         index = isinstance(value.owner, IndexOp) and isinstance(value.type, IndexType)
-        return index or is_constant(value) or not self.is_inside(value)
+        made = index or isinstance(value.owner, ReadOp | ScalarOp)
+        return made or is_constant(value) or not self.is_inside(value)
 
     def is_inside(self, value: SSAValue) -> bool:
         """Whether the nest defines `value`."""
@@ -232,18 +240,20 @@ class NestBody:
         self._stores.append(op)
         self.dests[op.result] = self.dests[op.dest]
 
-    def _product(self, op: MatmulOp) -> None:
+    def _product(self, op: Product) -> None:
         self._measure(op.result)
+        scaled = isinstance(op, ScaledMmOp)
         for value in (op.lhs, op.rhs):
             if self.is_tile(value):
+                if scaled:
+                    raise UnfitError("the body makes a matrix that has MX scales")
                 self._measure(value)
             elif any(dim != ONE for dim in self.shapes.dims(value)[:-2]):
                 raise UnfitError(f"it multiplies tensors of rank {tensor_rank(value)}")
-            else:
+            elif not scaled:
                 self._keep(value, op)
-        for row in (op.bias, op.scale):
-            if row is not None and self.is_tile(row):
-                raise UnfitError("the body makes the bias or the scales of a product")
+        if any(map(self.is_tile, scales_of(op))):
+            raise UnfitError("the body makes the bias or the scales of a product")
         self.products[op] = self._tile(op)
 
     def _keep(self, value: SSAValue, op: MatmulOp) -> None:
@@ -279,7 +289,9 @@ class NestBody:
                 break
             self.drained -= met
         for op in self.products:
-            if op not in self.drained and op.scale is not None:
+            if isinstance(op, ScaledMmOp) or op.scale is None:
+                continue
+            if op not in self.drained:
                 raise UnfitError("the body reads a product that has scales")
         self.vector = (
             self.vector or bool(by_vector) or len(self.drained) < len(self.products)
@@ -312,6 +324,8 @@ class NestBody:
         wanted: Sequence[int | None],
     ) -> None:
         for value, start, index in zip(values, initial, wanted, strict=True):
+            if not isinstance(value.type, TensorType):
+                raise UnfitError("a loop carries a scalar")
             if index is None:
                 self._measure(start)
                 self._measure(value)
@@ -335,6 +349,8 @@ class NestBody:
         for result, one, two, index in zip(
             op.results, then.operands, other.operands, wanted, strict=True
         ):
+            if not isinstance(result.type, TensorType):
+                raise UnfitError("a branch gives a scalar")
             if index is None:
                 self._same_size(one, two)
                 self._measure(result)
@@ -353,8 +369,6 @@ class NestBody:
     def _measure(self, value: SSAValue) -> None:
         if value in self.sizes:
             return
-        if not isinstance(value.type, TensorType):
-            raise UnfitError(f"{name_of(value)} is a scalar that a loop carries")
         dims = self.shapes.dims(value)
         lead = dims[:-2]
         if any(dim != ONE for dim in lead):
@@ -398,23 +412,30 @@ class NestBody:
 
     # -- products
 
-    def contraction(self, op: MatmulOp) -> Contraction:
+    def contraction(self, op: Product) -> Contraction:
         """A product with the most of each of its sizes."""
         k = matmul_shape(op, self.shapes).k.interval(self._ranges).hi
         _, _, m, n = self.sizes[op.result]
         return replace(contraction_of(op, self.shapes), m=m, n=n, k=k)
 
-    def _tile(self, op: MatmulOp) -> CubeTile:
-        """The given tile or a chosen one, no larger than what the body needs."""
+    def _tile(self, op: Product) -> CubeTile:
+        """The given tile, no larger than what the body needs, or one of all of it."""
         contraction = self.contraction(op)
         given = nearest_tile(op, CubeTileAttr, lambda tiles: tiles.cube)
         if given is None:
-            return cube_tiles.choose(contraction, self.machine)
+            return whole_tile(contraction)
         check_cube_tile(given, op)
         self.given.add(op)
         tile = CubeTile.of(given).clamped(contraction)
         cube_tiles.check_fits(tile, contraction, self.machine, op)
         return tile
+
+
+def whole_tile(c: Contraction) -> CubeTile:
+    """All of a product whose sizes have bounds, before it is cut so that it fits."""
+    m0, n0 = round_up(c.m or 1, c.m_multiple), round_up(c.n or 1, c.n_multiple)
+    k0 = c.k_multiple
+    return CubeTile(m0, m0, k0, k0, k0, n0, n0)
 
 
 def name_of(value: SSAValue) -> str:
@@ -424,7 +445,14 @@ def name_of(value: SSAValue) -> str:
     return value.owner.name if isinstance(value.owner, Operation) else "an argument"
 
 
-def is_stored(op: MatmulOp) -> bool:
+def scales_of(op: Product) -> list[SSAValue]:
+    """What a product reads besides its matrices: MX scales, or a bias and scales."""
+    if isinstance(op, ScaledMmOp):
+        return [op.scale_lhs, op.scale_rhs]
+    return [row for row in (op.bias, op.scale) if row is not None]
+
+
+def is_stored(op: Product) -> bool:
     """Whether only stores behind a product read it."""
     return all(
         isinstance(use.operation, AssembleOp) and use.operation.parent is op.parent

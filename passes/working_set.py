@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import field
-from itertools import accumulate
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import AnyFloat, f32
@@ -21,26 +20,17 @@ from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 
 from pyptoc.dialects.expr import ONE, Expr
 from pyptoc.dialects.npu_attrs import Unit
-from pyptoc.dialects.pypto.matmul import MatmulOp
+from pyptoc.dialects.pypto.matmul import MatmulOp, Product, ScaledMmOp
 from pyptoc.dialects.pypto.shape import AssembleOp, TransposeOp, ViewOp
 from pyptoc.dialects.record import record
 from pyptoc.dialects.tile_channel import HALVES
 from pyptoc.dialects.tile_types import BufType, bytes_of
-from pyptoc.passes.cube_tiles import CubeTile
-from pyptoc.passes.lower_mixed import keeps_place, works_in_place
+from pyptoc.passes.cube_tiles import MX_BLOCK, CubeTile
+from pyptoc.passes.live_bytes import Kept, LiveBytes
+from pyptoc.passes.lower_mixed import keeps_place
 from pyptoc.passes.structured import is_reduction, is_scan, tensor_operands, unit_of
 from pyptoc.passes.typed import element_type
-from pyptoc.passes.whole_nests import NestBody, Size
-
-
-@record(frozen=False, eq=False)
-class Kept:
-    """Bytes of a memory, from one position to another."""
-
-    space: str
-    bytes: int
-    start: int
-    end: int
+from pyptoc.passes.whole_nests import NestBody, Size, scales_of
 
 
 @record(frozen=False)
@@ -48,15 +38,14 @@ class WorkingSet:
     """What a body keeps, if its products have `tiles` and `widths` cut columns."""
 
     body: NestBody
-    tiles: Mapping[MatmulOp, CubeTile]
+    tiles: Mapping[Product, CubeTile]
     widths: Mapping[Expr, int]
     """The width of the pieces into which columns of a size are cut."""
     resident: Collection[SSAValue] = ()
     """The operands of products that stay in L1."""
-    kept: list[Kept] = field(default_factory=list[Kept])
+    live: LiveBytes = field(default_factory=LiveBytes)
     _at: dict[Operation, int] = field(default_factory=dict[Operation, int])
     _end: dict[Operation, int] = field(default_factory=dict[Operation, int])
-    _buffers: dict[SSAValue, Kept] = field(default_factory=dict[SSAValue, Kept])
 
     def __post_init__(self) -> None:
         self.total = self._number(self.body.block, 0)
@@ -69,22 +58,12 @@ class WorkingSet:
             held = bytes_of(BufType(shape, element_type(value), "l1"))
             owner = value.owner
             start = self._at.get(owner, 0) if isinstance(owner, Operation) else 0
-            self._keep("l1", held, start, self._last(value))
+            self.live.keep("l1", held, start, self._last(value))
         self._block(self.body.block)
 
     def peaks(self) -> dict[str, int]:
         """The most bytes of each memory that are kept at once."""
-        return {
-            space: max(accumulate(step for _, _, step in sorted(edges)))
-            for space, edges in self._edges().items()
-        }
-
-    def _edges(self) -> dict[str, list[tuple[int, int, int]]]:
-        found: dict[str, list[tuple[int, int, int]]] = {}
-        for kept in self.kept:
-            edges = found.setdefault(kept.space, [])
-            edges += [(kept.start, 0, kept.bytes), (kept.end, 1, -kept.bytes)]
-        return found
+        return self.live.peaks()
 
     # -- positions
 
@@ -133,21 +112,16 @@ class WorkingSet:
     def _of(self, value: SSAValue, space: str = "ub") -> list[int]:
         return self._bytes(self.body.sizes[value], element_type(value), space)
 
-    def _keep(self, space: str, size: int, start: int, end: int) -> Kept:
-        kept = Kept(space, size, start, max(start, end))
-        self.kept.append(kept)
-        return kept
-
     def _window(self, value: SSAValue) -> None:
         """A tile that is loaded for vector ops."""
         op = value.owner
         start = self._at.get(op, 0) if isinstance(op, Operation) else 0
-        self._keep("ub", sum(self._of(value)), start, self._last(value))
+        self.live.keep("ub", sum(self._of(value)), start, self._last(value))
 
     def _block(self, block: Block) -> None:
         for op in block.ops:
             match op:
-                case MatmulOp():
+                case MatmulOp() | ScaledMmOp():
                     self._product(op)
                 case scf.ForOp():
                     self._loop(op)
@@ -165,36 +139,32 @@ class WorkingSet:
         for result in op.results:
             self._make(op, result)
         for extra in self._scratch(op):
-            self._keep("ub", extra, here, here)
+            self.live.keep("ub", extra, here, here)
 
     def _make(self, op: Operation, result: OpResult) -> None:
         here, sizes = self._at[op], self._of(result)
         self._cross(result)
         if self._only_crosses(result):
-            self._keep("ub", max(sizes), here, here)
+            self.live.keep("ub", max(sizes), here, here)
             return
         place = self._place(op, result)
         if place is None:
-            place = self._keep("ub", sum(sizes), here, here)
-        self._buffers[result] = place
+            place = self.live.keep("ub", sum(sizes), here, here)
+        self.live.buffers[result] = place
         place.end = max(place.end, self._last(result))
 
     def _place(self, op: Operation, result: OpResult) -> Kept | None:
         """Where `op` can work in place: on an operand that ends here."""
-        if not works_in_place(op):
-            return None
-        wanted = element_type(result)
-        for operand in tensor_operands(op):
-            place = self._buffers.get(operand)
-            if (
-                place is not None
+
+        def ends(operand: SSAValue) -> bool:
+            return (
+                self._last(operand) <= self._at[op]
                 and keeps_place(operand, result)
-                and self._last(operand) <= self._at[op]
                 and self.body.sizes[operand] == self.body.sizes[result]
-                and element_type(operand) == wanted
-            ):
-                return place
-        return None
+                and element_type(operand) == element_type(result)
+            )
+
+        return self.live.taken(op, tensor_operands(op), ends)
 
     def _scratch(self, op: Operation) -> Iterator[int]:
         """What an instruction needs besides: wider sums, parts of a row value."""
@@ -217,15 +187,15 @@ class WorkingSet:
     def _cross(self, value: SSAValue) -> None:
         """A place in L1 for what products read of a vector result."""
         if any(isinstance(use.operation, MatmulOp) for use in value.uses):
-            self._keep("l1", sum(self._of(value, "l1")), 0, self.total)
+            self.live.keep("l1", sum(self._of(value, "l1")), 0, self.total)
 
     # -- products
 
-    def _product(self, op: MatmulOp) -> None:
+    def _product(self, op: Product) -> None:
         here, tile = self._at[op], self.tiles[op]
         result, accumulator = op.result, self.body.contraction(op).accumulator
         sums = self._bytes(self.body.sizes[result], accumulator, "l0c")
-        self._keep("l0c", max(sums), here, here)
+        self.live.keep("l0c", max(sums), here, here)
         sides = ((op.lhs, (tile.m0, tile.k1)), (op.rhs, (tile.k1, tile.n0)))
         turned = (op.a_trans is not None, op.b_trans is not None)
         for (value, shape), turns in zip(sides, turned, strict=True):
@@ -233,20 +203,18 @@ class WorkingSet:
                 continue
             rows, columns = shape[::-1] if turns else shape
             size = bytes_of(BufType((rows, columns), element_type(value), "l1"))
-            self._keep("l1", size, here, here)
-        for row in (op.bias, op.scale):
-            if row is not None:
-                kind = BufType((1, tile.n0), element_type(row), "l1")
-                self._keep("l1", bytes_of(kind), here, here)
+            self.live.keep("l1", size, here, here)
+        for kind in _beside(op, tile):
+            self.live.keep("l1", bytes_of(kind), here, here)
         if op in self.body.drained:
             return
         moved = sum(self._bytes(self.body.sizes[result], accumulator, "ub"))
-        self._buffers[result] = self._keep("ub", moved, 0, self.total)
+        self.live.buffers[result] = self.live.keep("ub", moved, 0, self.total)
         self._cross(result)
         if element_type(result) != accumulator:
             end = self._last(result)
-            cast = self._keep("ub", sum(self._of(result)), here, end)
-            self._buffers[result] = cast
+            cast = self.live.keep("ub", sum(self._of(result)), here, end)
+            self.live.buffers[result] = cast
 
     # -- regions
 
@@ -262,10 +230,10 @@ class WorkingSet:
                 continue
             size = sum(self._of(argument))
             self._cross(argument)
-            kept = self._keep("ub", size, start, max(end, self._last(result)))
-            self._buffers[argument] = self._buffers[result] = kept
+            kept = self.live.keep("ub", size, start, max(end, self._last(result)))
+            self.live.buffers[argument] = self.live.buffers[result] = kept
             if value in arguments and value is not argument:
-                self._keep("ub", size, self._at[last], end)
+                self.live.keep("ub", size, self._at[last], end)
         self._block(op.body.block)
 
     def _branch(self, op: scf.IfOp) -> None:
@@ -275,7 +243,21 @@ class WorkingSet:
             self._cross(result)
             size = sum(self._of(result))
             end = max(self._end[op], self._last(result))
-            self._buffers[result] = self._keep("ub", size, self._at[op], end)
+            self.live.buffers[result] = self.live.keep("ub", size, self._at[op], end)
         for region in op.regions:
             for block in region.blocks:
                 self._block(block)
+
+
+def _beside(op: Product, tile: CubeTile) -> list[BufType]:
+    """What L1 holds beside the matrices of a product, one step at a time."""
+    if not isinstance(op, ScaledMmOp):
+        return [BufType((1, tile.n0), element_type(v), "l1") for v in scales_of(op)]
+    turned = op.scales_a_trans is not None, op.scales_b_trans is None
+    sizes = (tile.m0, tile.ka1), (tile.n0, tile.kb1)
+    found: list[BufType] = []
+    for value, (side, depth), turns in zip(scales_of(op), sizes, turned, strict=True):
+        blocks = -(-depth // MX_BLOCK)
+        shape = (blocks, 2 * side) if turns else (side, 2 * blocks)
+        found.append(BufType(shape, element_type(value), "l1"))
+    return found

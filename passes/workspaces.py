@@ -46,6 +46,7 @@ from pyptoc.dialects.expr import (
 from pyptoc.dialects.memory import memory_type
 from pyptoc.dialects.npu import AllocOp, PlaceOp, TasksOp
 from pyptoc.dialects.npu_place import stored_bytes
+from pyptoc.dialects.parallel import is_parallel
 from pyptoc.dialects.record import record
 from pyptoc.passes.buffer_roots import BufferRoots
 from pyptoc.passes.builder import Builder
@@ -228,14 +229,13 @@ class Workspaces:
         """Trips of `loop` use the slots of the area one after the other."""
         lower, step = self.shapes.expr(loop.lb), self.shapes.expr(loop.step)
         trip = (Expr.sym(loop.body.block.args[0]) - lower).floordiv(step)
-        if "npu.parallel" not in loop.attributes:
+        if not is_parallel(loop):
             self._rotate(area, trip, trips, TURNS)
             return
         area.trip = trip * area.trips + area.trip
         area.trips = trips * area.trips
         parent = loop.parent_op()
-        outer = isinstance(parent, scf.ForOp) and "npu.parallel" in parent.attributes
-        if not outer or self._bound(area.trips, parent) is None:  # pyright: ignore[reportArgumentType]
+        if not is_parallel(parent) or self._bound(area.trips, parent) is None:
             self._rotate(area, area.trip, area.trips, self._slots(area))
             area.trip, area.trips = ZERO, ONE
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from xdsl.ir import Block, Operation, SSAValue
 
+from pyptoc.dialects.parallel import is_parallel
 from pyptoc.runtime.reference_core import Interpreter, handles, hint
 from pyptoc.runtime.reference_values import Destination, Iteration, Tensor
 
@@ -59,7 +60,7 @@ def scf_for(interp: Interpreter, op: Any) -> Any:
         interp.fail(op, "PTO403", f"the step of a loop is {step}")
     block = op.body.block
     carried = [interp.hand_on(value, op) for value in op.iter_args]
-    kind = "forall" if "npu.parallel" in op.attributes else "for"
+    kind = "forall" if is_parallel(op) else "for"
     return run_loop(interp, block, kind, range(lower, upper, step), carried)
 
 

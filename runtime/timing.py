@@ -25,7 +25,12 @@ from pyptoc.dialects.npu_kernel import kernels_of
 from pyptoc.runtime.inputs import Inputs
 from pyptoc.runtime.machine import Machine
 from pyptoc.runtime.signature import Signature
-from pyptoc.runtime.timing_accesses import LaunchBoxes, Regions
+from pyptoc.runtime.timing_accesses import (
+    LaunchBoxes,
+    Regions,
+    box_function,
+    declared,
+)
 from pyptoc.runtime.timing_l2 import L2
 from pyptoc.runtime.timing_launch import Chip, Placing
 from pyptoc.runtime.timing_program import Launch, Steering, launches_of
@@ -62,7 +67,10 @@ def place(module: ModuleOp, machine: Machine, launches: Sequence[Launch]) -> Chi
         name: KernelSteps(kernels[name], machine)
         for name in dict.fromkeys(launch.kernel for launch in launches)
     }
-    boxes = [LaunchBoxes.of(each, kernels[each.kernel]) for each in launches]
+    accesses = {
+        name: (declared(kernels[name]), box_function(kernels[name])) for name in steps
+    }
+    boxes = [LaunchBoxes(each, *accesses[each.kernel]) for each in launches]
     chip = Chip(machine, Regions(boxes), L2(machine.memory.l2_kept_bytes))
     waited = _waited(launches)
     for launch, own in zip(launches, boxes, strict=True):

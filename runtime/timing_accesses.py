@@ -13,7 +13,7 @@ from pyptoc.runtime.timing_l2 import Box, Cells
 from pyptoc.runtime.timing_program import Array, Launch
 
 INEXACT_SHARE = 0.5
-"""A box of which tasks load less is taken to be read at random places."""
+"""An inexact box of which a task loads less is taken to be read at random places."""
 
 
 class Touch(NamedTuple):
@@ -73,10 +73,6 @@ class LaunchBoxes:
 
     def __post_init__(self) -> None:
         self.kinds = [(a.buffer, a.writes, a.exact) for a in self.accesses]
-
-    @staticmethod
-    def of(launch: Launch, kernel: KernelOp) -> LaunchBoxes:
-        return LaunchBoxes(launch, declared(kernel), box_function(kernel))
 
     def boxes(self, task: tuple[int, ...]) -> list[Touch]:
         """What a task touches, empty boxes left out."""

@@ -64,6 +64,10 @@ class Lane:
     """When it may take a task."""
     finish: int
     carried: Carried | None = None
+    before: TaskTime | None = None
+    """The last task of its cores in an earlier launch."""
+    last: TaskTime | None = None
+    """Its last task."""
 
 
 @dataclass
@@ -72,7 +76,7 @@ class LaunchRun:
 
     launch: Launch
     steps: KernelSteps
-    lanes: int
+    lanes: list[Lane]
     tasks: list[TaskTime]
     hbm_bytes: float = 0.0
     written_back: float = 0.0
@@ -95,6 +99,8 @@ class Chip:
     l2: L2
     free: list[int] = field(default_factory=list[int])
     """When each core is idle; cube cores first."""
+    last: dict[int, TaskTime] = field(default_factory=dict[int, TaskTime])
+    """The last task of each core."""
     runs: list[LaunchRun] = field(default_factory=list[LaunchRun])
     written: dict[int, int] = field(default_factory=dict[int, int])
     """Cells to when the last task that writes them ends."""
@@ -105,21 +111,30 @@ class Chip:
     def __post_init__(self) -> None:
         self.free = [0] * (self.machine.cube_cores + self.machine.vector_cores)
 
-    def lanes(self, unit: Unit) -> list[Lane]:
-        """The lanes for kernels of a unit."""
+    def cores_of(self, unit: Unit) -> list[tuple[int, ...]]:
+        """The cores of each lane for kernels of a unit."""
         cube, vector = self.machine.cube_cores, self.machine.vector_cores
         if unit == Unit.CUBE:
-            cores = [(n,) for n in range(cube)]
-        elif unit == Unit.VECTOR:
-            cores = [(cube + n,) for n in range(vector)]
-        else:
-            pairs = range(min(cube, vector // 2))
-            cores = [(n, cube + 2 * n, cube + 2 * n + 1) for n in pairs]
-        free = self.free
+            return [(n,) for n in range(cube)]
+        if unit == Unit.VECTOR:
+            return [(cube + n,) for n in range(vector)]
+        pairs = range(min(cube, vector // 2))
+        return [(n, cube + 2 * n, cube + 2 * n + 1) for n in pairs]
+
+    def lanes(self, unit: Unit) -> list[Lane]:
+        """The lanes for kernels of a unit, as the cores are now."""
         return [
-            Lane(each, start, start)
-            for each in cores
-            if (start := max(free[core] for core in each)) >= 0
+            Lane(
+                cores,
+                ready := max(self.free[core] for core in cores),
+                ready,
+                before=max(
+                    (self.last[core] for core in cores if core in self.last),
+                    key=lambda task: task.end,
+                    default=None,
+                ),
+            )
+            for cores in self.cores_of(unit)
         ]
 
     def cycles(self, seconds: float) -> int:
@@ -152,7 +167,7 @@ class Placing:
         waited: how later launches wait for these tasks (`SelectorKind`).
         """
         launch, lanes = self.launch, self.lanes
-        run = LaunchRun(launch, self.steps, len(lanes), [], issued=self.issued)
+        run = LaunchRun(launch, self.steps, lanes, [], issued=self.issued)
         kinds = set(waited)
         if SelectorKind.BOX in kinds:
             run.ends = np.zeros(launch.grid, np.int64)
@@ -181,9 +196,10 @@ class Placing:
                 lane.finish = max(lane.finish, end)
                 if not self.static:
                     heapreplace(queue, (lane.ready, place))
-                run.tasks.append(
-                    TaskTime(launch.number, task, place, start, end, step, cause)
+                lane.last = TaskTime(
+                    launch.number, task, place, start, end, step, cause
                 )
+                run.tasks.append(lane.last)
                 number += 1
                 if run.ends is not None:
                     run.ends[task] = end
@@ -193,8 +209,11 @@ class Placing:
         run.end = max((task.end for task in run.tasks), default=self.issued)
         run.end = max(run.end, self._floor(run))
         for lane in lanes:
+            if lane.last is None:
+                continue
             for core in lane.cores:
                 self.chip.free[core] = max(self.chip.free[core], lane.finish)
+                self.chip.last[core] = lane.last
         return run
 
     def _floor(self, run: LaunchRun) -> int:

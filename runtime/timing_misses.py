@@ -8,8 +8,10 @@ and again of its own boxes comes from HBM once.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import prod
 
 from pyptoc.runtime.timing_accesses import INEXACT_SHARE, LaunchBoxes, Regions, Touch
 from pyptoc.runtime.timing_l2 import L2
@@ -45,6 +47,8 @@ class WaveMisses:
         self.boxes, self.l2 = boxes, l2
         self.arrays = boxes.launch.arrays
         self.cells = [regions.cells[array] for array in self.arrays]
+        self.reads = Counter(buffer for buffer, writes, _ in boxes.kinds if not writes)
+        """How many boxes of each array a task reads."""
 
     def wave(
         self, tasks: Sequence[tuple[int, ...]], loaded: Sequence[Sequence[int]]
@@ -78,7 +82,8 @@ class WaveMisses:
     ) -> None:
         number = touch.buffer
         cells, one = self.cells[number], mine[number]
-        if not touch.writes and self._is_random(touch, loaded[number]):
+        part = self._part(touch, loaded[number])
+        if part < INEXACT_SHARE:
             if not one.at_random:
                 one.at_random, one.region = True, float(loaded[number])
                 array = self.arrays[number]
@@ -87,26 +92,26 @@ class WaveMisses:
                 (cell, False) for cell, _ in cells.covered(touch.lo, touch.size)
             ]
             return
-        for cell, size in cells.covered(touch.lo, touch.size):
+        for cell, box in cells.covered(touch.lo, touch.size):
+            size = box * part
             touched.append((cell, touch.writes))
             one.region += size
-            if not touch.writes and cell in fresh and fresh[cell][0] >= size:
+            known = part == 1.0 and not touch.writes and cell in fresh
+            if known and fresh[cell][0] >= size:
                 fresh[cell][1].append(one)
                 continue
-            whole = max(cells.cell_bytes, size)
+            whole = max(cells.cell_bytes, box)
             missing = self.l2.touch(cell, size, whole, touch.writes)
             if missing and not touch.writes and not one.at_random:
                 before, sharers = fresh.get(cell, (0.0, list[_Wanted]()))
                 fresh[cell] = (before + missing, [*sharers, one])
 
-    def _is_random(self, touch: Touch, loaded: int) -> bool:
-        if touch.exact:
-            return False
-        size = 1.0
-        for n in touch.size:
-            size *= n
-        region = size * self.arrays[touch.buffer].bits / 8
-        return loaded < INEXACT_SHARE * region
+    def _part(self, touch: Touch, loaded: int) -> float:
+        """The share of an inexact box that a task loads; of others, all."""
+        if touch.exact or touch.writes:
+            return 1.0
+        region = prod(touch.size) * self.arrays[touch.buffer].bits / 8
+        return min(loaded / (region * self.reads[touch.buffer]), 1.0)
 
     def _result(
         self,
@@ -120,10 +125,10 @@ class WaveMisses:
             if not one.missing:
                 ratios.append(0.0)
                 continue
-            share = one.missing / one.region if one.region else 0.0
-            once = min(one.region, count)
-            again = one.region > self.l2.capacity
-            from_hbm = share * (count if again else once)
+            from_hbm = min(one.missing, count)
+            if one.region > self.l2.capacity:
+                # What it loads again is gone by then.
+                from_hbm = one.missing / one.region * count
             total += from_hbm
             ratio = from_hbm / count if count else 0.0
             ratios.append(round(ratio * MISS_CLASSES) / MISS_CLASSES)

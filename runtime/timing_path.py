@@ -51,9 +51,13 @@ def instruction_path(
 ) -> tuple[PathStep, ...]:
     """The path through the given tasks, one of each stretch."""
     steps: list[PathStep] = []
+    known: dict[tuple[str, int], list[Executed]] = {}
     for task in tasks:
         run = runs[task.launch]
-        steps += _merged(run, _backwards(record(run, task), run))
+        key = (run.launch.kernel, task.step.number)
+        if key not in known:
+            known[key] = _backwards(record(run, task), run)
+        steps += _merged(run, known[key])
     return tuple(steps)
 
 

@@ -16,7 +16,7 @@ from typing import Any, cast
 
 import numpy as np
 from xdsl.dialects import func
-from xdsl.dialects.builtin import IndexType, MemRefType, ModuleOp
+from xdsl.dialects.builtin import IndexType, MemRefType, ModuleOp, TensorType
 from xdsl.ir import Attribute, Operation
 
 from pyptoc.dialects.diagnostics import error
@@ -127,32 +127,31 @@ def launches_of(
 ) -> tuple[list[Launch], list[Array]]:
     """All launches of the entry function, and the arrays that are its results."""
     function = find_entry(module, steering.signature.name)
-    _check_level(module)
+    _check_level(module, function)
     return _Launching(function, steering).collect()
 
 
 _HELP = "simulate what the whole pipeline gives (--compile-to=program)"
 
 
-def _check_level(module: ModuleOp) -> None:
+def _check_level(module: ModuleOp, function: func.FuncOp) -> None:
     """Times come from addresses and flags, which only a program has."""
-    for kernel in kernels_of(module).values():
+    kernels = kernels_of(module)
+    for name, kernel in kernels.items():
         for op in kernel.walk():
             if op.name == "tile.alloc" and "addr" not in op.properties:
                 error(
                     op.location,
                     "PTO290",
-                    f"@{kernel.sym_name.data} is no scheduled program: a buffer has "
-                    "no address",
+                    f"@{name} is no scheduled program: a buffer has no address",
                     help=_HELP,
                 )
-    if not kernels_of(module):
-        error(
-            None,
-            "PTO290",
-            "there are no kernels to simulate",
-            help=_HELP,
-        )
+    # A program of no elements launches nothing.
+    tensors = any(isinstance(arg.type, TensorType) for arg in function.body.block.args)
+    if not kernels and (
+        tensors or any(op.name == "npu.tasks" for op in function.walk())
+    ):
+        error(None, "PTO290", "there are no kernels to simulate", help=_HELP)
 
 
 class _Launching(Translator):

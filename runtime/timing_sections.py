@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from pyptoc.dialects.diagnostics import Diagnostic, RunError
 from pyptoc.runtime.timing_channels import Channel
-from pyptoc.runtime.timing_state import TURNS, Keys, Loop, State, shift
+from pyptoc.runtime.timing_state import KEPT, TURNS, Keys, Loop, State, shift
 
 
 @dataclass
@@ -120,7 +120,7 @@ def _skips(
         if times < 1:
             continue
         return _skip(before, now, moved, times, channels, history)
-    del history[: -2 * TURNS[-1] - 1]
+    del history[:-KEPT]
     return [0] * len(turns)
 
 

@@ -20,6 +20,9 @@ UNSET = -1
 TURNS = (1, 2, 3, 4, 6)
 """The lengths of turns that are looked for: the slots that programs have."""
 
+KEPT = 2 * TURNS[-1] + 1
+"""How many states are needed to see two of the longest turns."""
+
 FEW = 8
 """Loops of fewer iterations are run as they are."""
 
@@ -89,6 +92,7 @@ class Repeats:
         state, counters, loop = self.state, self.counters, self.loop
         self.seen.append([state[index] for index in loop.touched])
         self.counts.append([counters[index] for index in loop.counted])
+        del self.seen[:-KEPT], self.counts[:-KEPT]
         for turn in TURNS:
             if len(self.seen) <= 2 * turn:
                 return 0

@@ -86,11 +86,10 @@ class Summary:
         for task in run.tasks:
             steps[task.step.number] = task.step
             by_lane[task.lane, task.step.number] += 1
-        lanes = self.chip.lanes(run.steps.timer.unit)
         total: Counts = {}
         for (lane, number), times in by_lane.items():
             step = steps[number]
-            for position, core in enumerate(lanes[lane].cores):
+            for position, core in enumerate(run.lanes[lane].cores):
                 named = run.steps.named(step.counts, position)
                 self.tasks[core] += times
                 pipes = self.busy.setdefault(core, Counter())
@@ -254,7 +253,7 @@ class Summary:
         while last is not None:
             run = runs[last.launch]
             own = [task for task in run.tasks if task.lane == last.lane]
-            before = own[: own.index(last) + 1]
+            before = [task for task in own if task.start <= last.start]
             first = len(before) - 1
             while first and before[first].cause == BY_CORE:
                 first -= 1
@@ -280,17 +279,7 @@ class Summary:
         if task.cause >= 0:
             ends = [t for t in runs[task.cause].tasks if t.end <= task.start]
             return max(ends, key=lambda t: t.end, default=None)
-        lanes = self.chip.lanes(runs[task.launch].steps.timer.unit)
-        cores = set(lanes[task.lane].cores)
-        found: TaskTime | None = None
-        for run in runs[: task.launch]:
-            others = self.chip.lanes(run.steps.timer.unit)
-            for other in run.tasks:
-                earlier = other.end <= task.start
-                later = found is None or other.end > found.end
-                if earlier and later and cores & set(others[other.lane].cores):
-                    found = other
-        return found
+        return runs[task.launch].lanes[task.lane].before
 
 
 def _cause(task: TaskTime) -> str:

@@ -10,11 +10,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NoReturn, cast
 
 import numpy as np
-from xdsl.dialects.builtin import MemRefType
+from xdsl.dialects.builtin import IndexType, MemRefType
 from xdsl.ir import Attribute, Operation
 
 from pyptoc.dialects.record import record
 from pyptoc.dialects.tile_move import MoveOp
+from pyptoc.dialects.tile_read import ReadOp
 from pyptoc.dialects.tile_transfer import LoadOp, StoreOp, TransferOp
 from pyptoc.dialects.tile_types import Space, buffer_type
 from pyptoc.runtime import numerics
@@ -23,6 +24,7 @@ from pyptoc.runtime.decode import decoder
 from pyptoc.runtime.failures import raise_out_of_bounds
 from pyptoc.runtime.in_place import InPlace, in_place
 from pyptoc.runtime.matmul import unpack_pairs
+from pyptoc.runtime.scalar_code import to_f32
 
 if TYPE_CHECKING:
     from pyptoc.runtime.translate import KernelTranslator
@@ -37,6 +39,7 @@ def handlers(to: KernelTranslator) -> dict[str, Handler]:
         "tile.load": lambda op: _load(to, cast(LoadOp, op)),
         "tile.store": lambda op: _store(to, cast(StoreOp, op)),
         "tile.move": lambda op: _move(to, cast(MoveOp, op)),
+        "tile.read": lambda op: _read(to, cast(ReadOp, op)),
     }
 
 
@@ -52,6 +55,26 @@ def _load(to: KernelTranslator, op: LoadOp) -> None:
             source = f"{box}.T" if row > column != -1 else box
         if not (to.cube.load(op, source) or to.in_place.load(op, source)):
             to.line(f"{to.corner(op.dest, rows, columns)}[...] = {source}")
+
+
+def _read(to: KernelTranslator, op: ReadOp) -> None:
+    """The scalar pipe issues to all others: it reads at once."""
+    name = f"%{op.source.name_hint or 'memory'}"
+
+    def fail(*place: int) -> NoReturn:
+        shown = ", ".join(map(str, place))
+        raise_out_of_bounds(op, f"read of {name}[{shown}] lies outside of it")
+
+    offsets = [to.ref(offset) for offset in op.mixed_offsets]
+    inside = " and ".join(
+        f"0 <= {offset} < {to.size_of(op.source, dim)}"
+        for dim, offset in enumerate(offsets)
+    )
+    place = ", ".join(offsets)
+    to.line(f"if not ({inside}): {to.bind(fail)}({place})")
+    convert = "int" if isinstance(op.results[0].type, IndexType) else to.bind(to_f32)
+    element = f"{to.ref(op.source)}[{place}]"
+    to.line(f"{to.define(op.results[0])} = {convert}({element})")
 
 
 def _store(to: KernelTranslator, op: StoreOp) -> None:

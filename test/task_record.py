@@ -179,6 +179,15 @@ class Launch:
             boxes.append(box)
         return boxes
 
+    def meet(self, one: int, other: int) -> bool:
+        """Whether two tasks conflict in exact boxes, or in what they touch."""
+        first, second = (
+            [box for number, _, box in self.touched if number == task - self.first]
+            + [box for box in self.declared[task - self.first] if box.exact]
+            for task in (one, other)
+        )
+        return any(box.conflicts(another) for box in first for another in second)
+
     def name(self, task: int) -> str:
         index = ", ".join(map(str, self.indices[task - self.first]))
         return f"@{self.op.callee_name}[{index}]"

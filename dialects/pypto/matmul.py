@@ -376,5 +376,7 @@ class EinsumOp(ProductOp):
         ]
 
 
+Product = MatmulOp | ScaledMmOp
+"""What the passes divide into tiles; all others of the family become these."""
 MATMUL_OPS = (MatmulOp, EpilogueOp, MmaOp, ScaledMmOp, GroupedMatmulOp, EinsumOp)
 """The whole family."""

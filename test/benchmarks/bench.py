@@ -237,14 +237,31 @@ def process_rows() -> list[Row]:
             times = [cpu_milliseconds(command) for _ in range(8)][1:]
             rows.append(Row(f"pyptoc {name}, a new process", times, bar=bar))
     if Path("/proc/self/status").exists():
-        nothing = printed(PEAK, "")
-        for experts in (2, 1024):
-            peak = [printed(PEAK, programs.operator(experts)) for _ in range(3)]
-            name = f"peak memory, operator, {experts} experts"
+        rows += memory_rows()
+    return rows
+
+
+def memory_rows() -> list[Row]:
+    """Peaks of processes that compile; a larger problem must not take more."""
+    from benchmarks import programs
+
+    nothing = printed(PEAK, "")
+    rows: list[Row] = []
+    for name, make, sizes in (
+        ("operator, {} experts", programs.operator, (2, 1024)),
+        ("matmul {}", programs.matmul, (1024, 65536)),
+    ):
+        first: list[float] | None = None
+        for size in sizes:
+            peak = [printed(PEAK, make(size)) for _ in range(3)]
+            ratio = None if first is None else ratio_of(peak, first)
+            bar = None if first is None else 1.2
+            first = first or peak
             note = f"{nothing:.0f} MB without compiling"
-            rows.append(Row(name, peak, "MB", note=note))
-        peak = [printed(PEAK, programs.matmul(32768)) for _ in range(3)]
-        rows.append(Row("peak memory, simulate matmul 32768", peak, "MB", bar=200))
+            called = f"peak memory, {name.format(size)}"
+            rows.append(Row(called, peak, "MB", ratio, bar, note))
+    peak = [printed(PEAK, programs.matmul(32768)) for _ in range(3)]
+    rows.append(Row("peak memory, simulate matmul 32768", peak, "MB", bar=200))
     return rows
 
 

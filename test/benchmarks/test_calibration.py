@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks import calibrate
+import pyptoc
+from benchmarks import calibrate, programs
 from pyptoc.runtime.machine import load_machine
 
 
@@ -30,6 +31,14 @@ def test_a_blocked_walk_gains_by_what_it_finds_in_l2(timelines):
     assert plain.loaded == blocked.loaded
     assert blocked.hbm_read < plain.hbm_read / 3
     assert (plain.launches[0].bound, blocked.launches[0].bound) == ("HBM", "L2")
+
+
+@pytest.mark.parametrize(("number", "size"), [(0, 3072), (1, 6144)])
+def test_chosen_tiles_are_no_slower_than_hand_tuned_ones(number, size, timelines):
+    text = programs.matmul(size)
+    chosen = pyptoc.compile(text, machine="ascend910b").simulate()
+    assert chosen.macs == timelines[number].macs
+    assert chosen.seconds <= timelines[number].seconds
 
 
 def test_parameters_are_those_of_the_machine_s_file():

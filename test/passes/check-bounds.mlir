@@ -250,3 +250,31 @@ func.func @through(%x: tensor<?x?xf32>)
   %u = pypto.view %c[%m +: %m, 0 +: 1]
   func.return %v, %w, %u : tensor<?x?xf32>, tensor<?x?xf32>, tensor<?x1xf32>
 }
+
+// -----
+// An assert of the author's that always holds is no fence: the end of a tile, and of a
+// tile up to a diagonal; one of what was read stays.
+// CHECK-LABEL: func.func @ends
+// CHECK:         scf.for %i
+// CHECK-NOT:       pypto.assert %end
+// CHECK:           scf.for %j
+// CHECK-NOT:         ends at {2}
+// CHECK:           pypto.assert %last <= %m, "{0} of {1}"
+func.func @ends(%x: tensor<?x32xf32> {pypto.dims = ["M"]}, %k: tensor<1xi32>) -> tensor<?x32xf32> {
+  %m = pypto.dim %x, 0
+  %e = pypto.empty[%m, 32] : tensor<?x32xf32>
+  %r = pypto.forall (%i +: %n = 0 to %m step 20) outs(%o = %e) {
+    %end = pypto.index %i + %n
+    pypto.assert %end <= %m, "{0} of {1}"
+    %v = pypto.view %x[%i +: %n, :]
+    pypto.store %v into %o[%i, 0]
+    pypto.for (%j +: %t = 0 to %end step 40) {
+      %w = pypto.view %x[%j +: %t, :]
+      %s = pypto.sum %w axis 0
+    }
+    %g = pypto.read %k[0]
+    %last = pypto.index %g + %n
+    pypto.assert %last <= %m, "{0} of {1}"
+  }
+  func.return %r : tensor<?x32xf32>
+}

@@ -6,7 +6,7 @@
 
 // What comes again is in L2 only if blocks of tiles are walked: by rows each row of tiles
 // loads all of B.
-// SAID: [[# @LINE + 2]]:8: remark[PTO300]: tile m [128, 128] k [64, 256] n [256, 256] chosen: 1447.4 us modelled, mte2 is the bottleneck, 1152 tasks in 48 waves; walk blocked<2, 16>, which by rows would take {{[0-9.]+}} us
+// SAID: [[# @LINE + 2]]:8: remark[PTO300]: tile m [128, 128] k [64, 256] n [256, 256] chosen: 1447.38 us modelled, mte2 is the bottleneck, 1152 tasks in 48 waves; walk blocked<2, 16>, which by rows would take {{[0-9.]+}} us
 func.func @large(%a: tensor<6144x6144xf16>, %b: tensor<6144x6144xf16>) -> tensor<6144x6144xf32> {
   %y = pypto.matmul %a, %b
   func.return %y : tensor<6144x6144xf32>

@@ -61,7 +61,7 @@ func.func @vector(%x: tensor<?x4096xf32>, %y: tensor<?x64xf32>) -> (tensor<?x409
 // CHECK: %e = {{.*}}npu.tile = #pypto.vec<8, 512>
 // CHECK: %f = {{.*}}npu.tile = #pypto.vec<64, 64>
 
-// Whole rows where they fit (here 4 of them), columns in phases where they do not.
+// Whole rows where they fit (here 8 of them), columns in phases where they do not.
 func.func @rows(%x: tensor<?x4096xf32>, %y: tensor<?x100000xf32>) -> (tensor<?x1xf32>, tensor<?x1xf32>) {
   %e = pypto.exp %x
   %s = pypto.sum %e axis -1 {keepdim}
@@ -69,8 +69,8 @@ func.func @rows(%x: tensor<?x4096xf32>, %y: tensor<?x100000xf32>) -> (tensor<?x1
   func.return %s, %t : tensor<?x1xf32>, tensor<?x1xf32>
 }
 // CHECK-LABEL: func.func @rows
-// CHECK: pypto.exp {{.*}}npu.tile = #pypto.vec<4, 4096>
-// CHECK: pypto.sum %e {{.*}}npu.tile = #pypto.vec<4, 4096>
+// CHECK: pypto.exp {{.*}}npu.tile = #pypto.vec<8, 4096>
+// CHECK: pypto.sum %e {{.*}}npu.tile = #pypto.vec<8, 4096>
 // CHECK: pypto.sum %y {{.*}}npu.tile = #pypto.vec<{{[0-9]+}}, {{[0-9][0-9][0-9][0-9]}}>
 
 // -----

@@ -7,46 +7,13 @@ Each program says what is special about it. Sizes leave tails.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 import pytest
+from nest_programs import BF16, F16, Nest, check, wide
 from random_nests import draw
 from random_stages import stages
-from random_writer import Program
-
-import pyptoc
-
-Values = dict[str, Any]
-F16, BF16 = np.float16, ml_dtypes.bfloat16
-
-
-@dataclass(frozen=True)
-class Nest:
-    """A program, what it computes, and how its tasks run."""
-
-    text: str
-    shapes: dict[str, tuple[tuple[int, ...], Any]]
-    golden: Callable[..., Any]
-    unit: str = "mixed"
-    launches: int = 1
-    within: float = 1e-3
-
-    def inputs(self) -> Values:
-        rng = np.random.default_rng(7)
-        return {
-            name: (rng.integers(-8, 9, shape) / 8).astype(dtype)
-            if np.dtype(dtype).kind not in "iu"
-            else rng.integers(-5, 6, shape).astype(dtype)
-            for name, (shape, dtype) in self.shapes.items()
-        }
-
-
-def wide(*arrays: Any) -> list[Any]:
-    return [np.asarray(a).astype(np.float64) for a in arrays]
 
 
 def softmax(s: Any) -> Any:
@@ -381,18 +348,7 @@ NESTS: dict[str, Nest] = {
 
 @pytest.mark.parametrize("name", NESTS)
 def test_nests(name: str) -> None:
-    nest = NESTS[name]
-    inputs = nest.inputs()
-    program = pyptoc.compile(nest.text)
-    assert f"on {nest.unit} " in program.text
-    assert program.text.count("npu.launch") == nest.launches
-    want = nest.golden(**inputs)
-    within = {f"result{i}": nest.within for i in range(len(want))}
-    stages(Program(nest.text, inputs, within), "ascend950", 1)
-    got = program.run(**inputs)
-    for index, value in enumerate(want):
-        found = np.asarray(got[f"result{index}"]).astype(np.float64)
-        assert np.allclose(found, value, rtol=nest.within, atol=nest.within)
+    check(NESTS[name])
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -401,6 +357,13 @@ def test_random_nests(seed: int) -> None:
     stages(draw(seed), "ascend950", 1)
 
 
-def test_a_machine_of_other_ways_launches_its_stages() -> None:
-    text = MLP.format(first="", second="")
-    assert pyptoc.compile(text, machine="ascend910b").text.count("npu.launch") > 1
+@pytest.mark.parametrize(
+    "name",
+    [
+        "two products, one after the other",
+        "a carried matrix that products read and add to",
+    ],
+)
+def test_cores_that_meet_in_memory(name: str) -> None:
+    """Still one launch: what crosses goes through memory."""
+    check(NESTS[name], "ascend910b")

@@ -21,7 +21,7 @@ import pyptoc
 from pyptoc.dialects.diagnostics import CompileError
 from pyptoc.dialects.npu import kernels_of
 from pyptoc.dialects.tile import AllocOp
-from pyptoc.passes import infer_tiles
+from pyptoc.passes import tile_search
 from pyptoc.passes.tile_search import Ranking
 from pyptoc.runtime.machine import load_machine
 
@@ -128,8 +128,8 @@ def test_what_is_chosen_can_be_placed(machine: str, monkeypatch: pytest.MonkeyPa
         found.append(real(*arguments))
         return found[-1]
 
-    real = infer_tiles.search
-    monkeypatch.setattr(infer_tiles, "search", search)
+    real = tile_search.search
+    monkeypatch.setattr(tile_search, "search", search)
     random = Random(machine)
     target = load_machine(machine)
     pipeline = (

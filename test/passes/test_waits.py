@@ -492,8 +492,9 @@ def test_any_order_that_the_waits_allow(name: str):
 def test_grouped_operator(case: grouped.Case, loop: bool):
     order, results = checked(grouped.source(case, loop), grouped.inputs(case))
     assert order.needless() == []
-    # In the loop form the first read of the running sum waits for all of it.
-    assert len(order.unneeded()) <= (1 if loop else 0)
+    # In the loop form the first read of the running sum waits for all of it; those of
+    # the loops that check first, and of the loop itself, find it there.
+    assert len(order.unneeded()) <= (3 if loop else 0)
     difference = results["out"].astype(int) - grouped.expected(case)["out"]
     assert abs(difference).max() <= 1
 

@@ -1,4 +1,4 @@
-// RUN: pyptoc %s --pipeline=decompose,legalize-casts,partition{fuse=true},infer-tiles,form-tasks,tile | filecheck %s
+// RUN: pyptoc %s --pipeline=decompose,legalize-casts,partition{force=true},infer-tiles,form-tasks,tile | filecheck %s
 
 // Two windows of a product are two accumulators; what vector ops make of them is all
 // that is stored. N = 200 and M leave tails.

@@ -65,6 +65,16 @@ def test_attention_moves_and_multiplies_what_it_must(timelines: dict[str, Timeli
     assert timeline.hbm_read == 3 * length * 128 * 2
 
 
+def test_inputs_come_and_results_go_once_where_all_fits_in_l2(
+    timelines: dict[str, Timeline],
+):
+    for timeline in timelines.values():
+        moved = timeline.hbm_read + timeline.hbm_written + timeline.left_in_l2
+        workspace = timeline.workspace_bytes
+        assert moved >= 0.999 * timeline.compulsory_bytes
+        assert moved <= timeline.compulsory_bytes + workspace + 0.06 * moved
+
+
 def test_nothing_is_faster_than_it_can_be(timelines: dict[str, Timeline]):
     for timeline in timelines.values():
         for roof in timeline.roofs:
@@ -251,6 +261,15 @@ def test_a_module_that_is_no_program():
     kernels = "partition,infer-tiles,tile,assemble-buffers,lower-to-tile"
     with pytest.raises(CompileError, match="a buffer has no address"):
         pyptoc.compile(text, pipeline=kernels).simulate()
+
+
+def test_a_program_of_no_launches():
+    memory = 'memref<4xf32, "gm"> {pypto.name = "x"}'
+    text = f"func.func @same(%x: {memory}) -> ({memory}) {{\n"
+    text += '  func.return %x : memref<4xf32, "gm">\n}\n'
+    timeline = pyptoc.compile(text, pipeline="").simulate()
+    assert (timeline.tasks, timeline.chain, timeline.path) == ((), (), ())
+    assert timeline.bound == "dispatch"
 
 
 def test_a_grid_of_no_tasks(compiled):

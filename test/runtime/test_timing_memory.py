@@ -126,3 +126,22 @@ def test_hbm_is_shared_by_those_that_transfer():
     # A single task has HBM for itself.
     one = vector_program(COPY, replace(machine, memory=memory), 1, 1).simulate()
     assert one.cycles == START + LOAD + STORE
+
+
+def test_boxes_that_are_declared_too_large():
+    """Each of two tasks declares both rows and loads its own: both are loaded once."""
+    boxes = "read %x[0, 0] [2, 64] inexact, write %y[%i, 0] [1, 64]"
+    for cores in (1, 2):
+        machine = tiny_machine(vector_cores=cores)
+        timeline = vector_program(COPY, machine, 2, 2, boxes).simulate()
+        assert timeline.hbm_read == 2 * 256
+        assert timeline.cycles == START + (LOAD + STORE) * (2 // cores)
+
+
+def test_a_kernel_that_declares_nothing():
+    program = vector_program(COPY, grid=3, accesses="read %x[0, 0] [3, 64]")
+    for op in program.module.walk():
+        op.properties.pop("accesses", None)
+    timeline = program.simulate()
+    assert timeline.hbm_read == 3 * 256
+    assert timeline.cycles == START + 3 * (LOAD + STORE)

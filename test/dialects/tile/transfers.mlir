@@ -54,3 +54,13 @@ npu.kernel @move (%i) (%m: index) on cube {
   // CHECK-NEXT: tile.move %s[0, 0] [4, 64] into %sb {pairs} :
   tile.move %s[0, 0] [4, 64] into %sb {pairs}
 }
+
+// CHECK-LABEL: npu.kernel @read
+npu.kernel @read (%i) (%t: memref<?x4xi32, "gm">, %f: memref<1xf32, "gm">) on vector {
+  // CHECK: %p = tile.read %t[%i, 3] : memref<?x4xi32, "gm"> -> index
+  %p = tile.read %t[%i, 3] : memref<?x4xi32, "gm"> -> index
+  // CHECK-NEXT: %q = tile.read %t[%p, 0] {tag = "q"} : memref<?x4xi32, "gm"> -> f32
+  %q = tile.read %t[%p, 0] {tag = "q"} : memref<?x4xi32, "gm"> -> f32
+  // CHECK-NEXT: %r = tile.read %f[0] : memref<1xf32, "gm"> -> f32
+  %r = tile.read %f[0] : memref<1xf32, "gm"> -> f32
+}

@@ -107,3 +107,14 @@ npu.kernel @move (%i) (%x: memref<?x512xf32, "gm">) on cube {
   // CHECK: tile.move: the number of rows is 31, not 0 to 16
   tile.move %s[0, 0] [4, 62] into %sa {pairs}
 }
+
+// -----
+
+npu.kernel @read (%i) (%t: memref<?x4xi32, "gm">, %f: memref<1xf32, "gm">, %n: memref<4xi32>) on vector {
+  // CHECK: tile.read: reads f32 as an index
+  %a = tile.read %f[0] : memref<1xf32, "gm"> -> index
+  // CHECK: tile.read: expected a memref in "gm", got memref<4xi32>
+  %b = tile.read %n[0] : memref<4xi32> -> index
+  // CHECK: tile.read: {{.*}}5
+  %c = tile.read %t[%i, 4] : memref<?x4xi32, "gm"> -> index
+}
