@@ -6,11 +6,12 @@
 
 // The program is not printed to where the tables go, unless it goes to a file.
 
-// CHECK: mm at {{.*}}tile-candidates.mlir:[[# @LINE + 18]]:8: m 96, n 64, k 32768, f16 to f32, ascend910b
+// CHECK: mm at {{.*}}tile-candidates.mlir:[[# @LINE + 19]]:8: m 96, n 64, k 32768, f16 to f32, ascend910b
 // CHECK-NEXT: {{^}}      tile {{ +}}split  slots {{ +}}walk {{ +}}us  bound {{ +}}tasks  waves  against the first
 // CHECK-NEXT: {{^}}   1  m [{{[0-9, ]+}}] k [{{[0-9, ]+}}] n [{{[0-9, ]+}}] {{ +[0-9]+}}  L1 2 L0 {{[12]}}  row {{ +[0-9.]+}}  {{[a-z0-9]+}} {{ +[0-9]+ +[0-9]+}}  chosen
 // CHECK-NEXT: {{^}}   2  m [{{.*}} {{[+-][0-9.]+}} %
 // CHECK: {{^}}  10  m [
+// CHECK-NEXT: {{^}}  (within 2.5 %, whole K first, then one L0 tile a task, {{.*}})
 // CHECK-NEXT: {{^$}}
 // CHECK-NEXT: exp at {{.*}}tile-candidates.mlir:[[# @LINE + 13]]:8: 1 op on 96 rows of 64, ascend910b
 // CHECK-NEXT: {{^}}      rows  columns  phases  UB bytes {{ +}}us  bound {{ +}}tasks  waves  against the first
