@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 
-from pyptoc.dialects.diagnostics import CompileError
+from pyptoc.dialects.diagnostics import CompileError, error
 from pyptoc.files import read_source, write_text
 from pyptoc.options import Options, UsageError
 from pyptoc.report import Reporter
@@ -26,7 +26,7 @@ from pyptoc.sweep_cache import Cache
 from pyptoc.sweep_plot import check_plot, write_plot
 from pyptoc.sweep_point import INTERNAL
 from pyptoc.sweep_spec import parse_axes, show
-from pyptoc.sweep_workers import check_executor
+from pyptoc.sweep_workers import ProcessEndedError, check_executor
 from pyptoc.sweeping import Plan, Progress, SweepRow, best_of, plan_sweep, run_plan
 
 MESSAGE = 60
@@ -117,6 +117,14 @@ def _run(plan: Plan, options: Options) -> list[SweepRow]:
                 jobs=options.jobs,
                 cache=cache,
                 progress=count,
+            )
+        except ProcessEndedError:
+            error(
+                None,
+                "PTO509",
+                "a process of the sweep was killed",
+                rule="each process holds an operator and its simulation in memory",
+                help="--jobs=1; with --sweep-cache=DIR what is done is not lost",
             )
         except KeyboardInterrupt:
             kept = f"kept in {options.sweep_cache}: the same command goes on from there"

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 INTERNAL = "PTO900"
 
+SOURCE = "<source>"
+"""The source's name in `details`: where it lies decides nothing."""
+
 
 @dataclass(frozen=True)
 class TileEdit:
@@ -41,8 +44,6 @@ class Job:
 
     tool: str
     """`tool_digest()` of the process that made it."""
-    name: str
-    """The source's file name."""
     source: str
     machine: str
     """The table of the machine, as JSON."""
@@ -54,9 +55,9 @@ class Job:
 
     @cached_property
     def key(self) -> str:
-        """A hash of all of it but the file's name."""
-        values = {**asdict(self), "name": ""}
-        return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
+        """A hash of all of it."""
+        text = json.dumps(asdict(self), sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()
 
 
 class OtherToolError(Exception):
@@ -121,7 +122,7 @@ def _compiled(job: Job) -> Program:
 
     machine = machine_of(json.loads(job.machine))
     context = make_context(machine)
-    module = parse(Unit(job.name, job.source), context)
+    module = parse(Unit(SOURCE, job.source), context)
     signature = read_signature(module, job.entry)
     if job.tiles:
         from pyptoc.sweep_tiles import retile
@@ -150,6 +151,6 @@ def _failure(job: Job, problem: CompileError) -> dict[str, Any]:
     from pyptoc.diagnostics import render
 
     first = problem.diagnostics[0]
-    sources = {job.name: job.source}
+    sources = {SOURCE: job.source}
     details = "\n".join(render(each, sources) for each in problem.diagnostics)
     return {"error": first.code, "message": first.message, "details": details}

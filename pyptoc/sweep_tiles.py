@@ -29,7 +29,7 @@ from pyptoc.dialects.pypto.matmul import ProductOp
 from pyptoc.dialects.pypto.tiles import check_cube_tile
 from pyptoc.dialects.walk import ORDERS, Walk
 from pyptoc.passes.tile_settings import TILE, nearest_tile
-from pyptoc.sweep_point import Job, TileEdit
+from pyptoc.sweep_point import SOURCE, Job, TileEdit
 
 VEC = "vec"
 CHOOSER = "infer-tiles"
@@ -95,7 +95,7 @@ def _tile_of(op: Operation, job: Job) -> CubeTile:
     given = nearest_tile(op, CubeTileAttr, lambda tiles: tiles.cube)
     if given is not None:
         return given.data
-    chosen = _chosen(job.name, job.source, job.machine, job.pipeline)
+    chosen = _chosen(job.source, job.machine, job.pipeline)
     place = file_place(op.location)
     assert place is not None
     found = chosen.get((place.line.data, place.column.data))
@@ -111,7 +111,7 @@ def _tile_of(op: Operation, job: Job) -> CubeTile:
 
 
 @lru_cache(maxsize=4)
-def _chosen(name: str, source: str, machine: str, pipeline: str) -> Places:
+def _chosen(source: str, machine: str, pipeline: str) -> Places:
     """The tiles that the compiler chooses for the products, by their places."""
     from pyptoc.command import Unit, parse
     from pyptoc.dialects.context import make_context
@@ -122,7 +122,7 @@ def _chosen(name: str, source: str, machine: str, pipeline: str) -> Places:
     passes = parse_pipeline(pipeline)
     last = [each.name for each in passes].index(CHOOSER)
     context = make_context(machine_of(json.loads(machine)))
-    module = parse(Unit(name, source), context)
+    module = parse(Unit(SOURCE, source), context)
     run_passes(passes[: last + 1], context, module, verify_each=False)
     found: Places = {}
     for op in module.walk():

@@ -92,9 +92,13 @@ def _in_processes(jobs: Sequence[Job], workers: int) -> Done:
         for future in as_completed(futures):
             yield futures[future], future.result()
     except BrokenProcessPool:
-        raise RuntimeError(f"a process of the sweep ended: {_GUARD}") from None
+        raise ProcessEndedError(f"a process of the sweep ended: {_GUARD}") from None
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+class ProcessEndedError(RuntimeError):
+    """A process that computes points was killed, or could not start."""
 
 
 _GUARD = (

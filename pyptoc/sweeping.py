@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 from pyptoc.dialects.record import record
 from pyptoc.sweep_cache import Cache
 from pyptoc.sweep_keys import Draft, Operator, Setting, setting_of
-from pyptoc.sweep_point import INTERNAL, Job, tool_digest
+from pyptoc.sweep_point import INTERNAL, SOURCE, Job, tool_digest
 from pyptoc.sweep_spec import Axis, Value, axis_of, show
 from pyptoc.sweep_workers import PROCESSES, check_executor, compute
 
@@ -70,6 +70,8 @@ class SweepRow:
 class Plan:
     """All points of a sweep, ready to be computed."""
 
+    name: str
+    """The source's file name."""
     axes: Sequence[Axis]
     settings: Sequence[Setting]
     operator: Operator
@@ -87,7 +89,6 @@ class Plan:
             setting.apply(draft, value)
         return Job(
             tool=self.common.tool,
-            name=self.common.name,
             source=self.common.source,
             machine=json.dumps(draft.machine(), sort_keys=True),
             pipeline=draft.pipeline(self.operator.passes),
@@ -157,10 +158,8 @@ def plan_sweep(
     passes = parse_pipeline(pipeline)
     operator = Operator(module, signature, passes, dict(machine))
     settings = [setting_of(axis, operator) for axis in axes]
-    common = Job(
-        tool_digest(), name, source, "", "", entry, tuple(bind), seed, tiles=()
-    )
-    return Plan(axes, settings, operator, common)
+    common = Job(tool_digest(), source, "", "", entry, tuple(bind), seed, tiles=())
+    return Plan(name, axes, settings, operator, common)
 
 
 def run_plan(
@@ -197,6 +196,9 @@ def run_plan(
                     cache.put(job.key, result)
                 if progress is not None:
                     progress(len(results), total)
+    for result in results.values():
+        if "details" in result:
+            result["details"] = result["details"].replace(SOURCE, plan.name)
     names = [axis.name for axis in plan.axes]
     return [
         SweepRow(dict(zip(names, values, strict=True)), **results[job.key])

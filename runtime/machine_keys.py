@@ -118,10 +118,10 @@ KEYS = (
     Key("summary", TEXT, "", "one line for `--list-machines`", ".summary", (), (),
         False),
     Key("cores.cube", POSITIVE_COUNT, "cores", "cube cores of the chip", ".cube_cores",
-        ("cube_cost", "fusion_cost"), ("timing_launch",)),
+        ("cube_cost",), ("timing_launch",)),
     Key("cores.vector", POSITIVE_COUNT, "cores", "vector cores of the chip; a mixed "
         "kernel takes two with each cube core", ".vector_cores",
-        ("vector_cost", "fusion_cost"), ("timing_launch",)),
+        ("vector_cost",), ("timing_launch",)),
     Key("cores.clock_ghz", POSITIVE, "GHz", "clock of all cores", ".clock_hz",
         _CHOOSE, ("timing_launch",)),
     Key("spaces.*.size_bytes", COUNT, "B", "memory of one core; 0: it has none, and "

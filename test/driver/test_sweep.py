@@ -334,17 +334,15 @@ class TestCache:
             (PRODUCT, {"seed": 1}),
         ):
             assert self.rows(tmp_path, text, **more)[1] == computed
-        common = Job(tool_digest(), "n", "s", "{}", "p", None, (), 0, ())
+        common = Job(tool_digest(), "s", "{}", "p", None, (), 0, ())
         others = [
             replace(common, **change)
             for change in ({"tool": "x"}, {"bind": ("M=1",)}, {"entry": "f"})
         ]
         assert len({job.key for job in (common, *others)}) == 4
-        # Where the file lies decides nothing.
-        assert replace(common, name="m").key == common.key
 
     def test_a_result_of_another_version_is_refused(self) -> None:
-        job = Job("old", "n", PRODUCT, "{}", "", None, (), 0, ())
+        job = Job("old", PRODUCT, "{}", "", None, (), 0, ())
         with pytest.raises(OtherToolError):
             measure(job)
 
@@ -355,6 +353,14 @@ class TestCache:
         rows, computed = self.rows(tmp_path)
         assert computed == 2  # the others do not come so far
         assert [row.error for row in rows] == ["", "", "PTO210", "PTO210"]
+
+    def test_where_the_file_lies_decides_nothing(self, tmp_path: Path) -> None:
+        for name in ("a.mlir", "b.mlir"):
+            (tmp_path / name).write_text(PRODUCT)
+        first = self.rows(tmp_path / "cache", str(tmp_path / "a.mlir"))
+        again = self.rows(tmp_path / "cache", str(tmp_path / "b.mlir"))
+        assert (first[1], again[1]) == (4, 0)
+        assert again[0][2].details.startswith(f"{tmp_path}/b.mlir:3:8: error[PTO210]")
 
     def test_a_folder_that_cannot_be(self, source: str, tmp_path: Path) -> None:
         (tmp_path / "file").write_text("")
@@ -413,7 +419,7 @@ class TestExecutors:
     def test_processes(self, here: list[SweepRow]) -> None:
         assert pyptoc.sweep(PRODUCT, AXES, jobs=2) == here
 
-    def test_a_script_without_a_guard(self, monkeypatch) -> None:
+    def test_a_script_without_a_guard(self, source: str, monkeypatch) -> None:
         """Each process imports it, would sweep in its turn, and ends."""
         process = multiprocessing.current_process()
         monkeypatch.setattr(process, "_inheriting", True, raising=False)
@@ -428,6 +434,9 @@ class TestExecutors:
         monkeypatch.setattr(ProcessPoolExecutor, "submit", lambda *_: object())
         with pytest.raises(RuntimeError, match=r"ended: .* or sweep with jobs=1"):
             pyptoc.sweep(PRODUCT, AXES, jobs=2)
+        code, _, err = call(source, "--sweep=bind.M=1,2", "--jobs=2")
+        assert code == 1
+        assert "error[PTO509]: a process of the sweep was killed" in err
 
     def test_dask(self, here: list[SweepRow]) -> None:
         distributed = pytest.importorskip(
@@ -471,46 +480,3 @@ class TestExecutors:
         assert (code, out) == (1, "")
         assert err.startswith("error[PTO508]: ")
         assert f"help: pip install '{extra}'" in err
-
-
-class TestPlot:
-    ROWS = [
-        SweepRow({"tile.m": m, "bind.M": n}, seconds=m * n * 1e-6 if m < 99 else None,
-                 error="" if m < 99 else "PTO210")
-        for m in (32, 64, 128) for n in (64, 256, 1024)
-    ]  # fmt: skip
-
-    def test_what_is_drawn(self) -> None:
-        from pyptoc.sweep_plot import picture_of
-
-        picture = picture_of(self.ROWS, "f")
-        assert (picture.key, picture.log_x, picture.log_y) == ("tile.m", False, True)
-        assert [line.label for line in picture.lines] == [
-            *("bind.M=64", "bind.M=256", "bind.M=1024")
-        ]
-        assert picture.lines[0].microseconds == [32 * 64, 64 * 64, None]
-        assert picture.best == [(32, 32.0 * n) for n in (64, 256, 1024)]
-
-    @pytest.mark.parametrize("kind", ["svg", "png"])
-    def test_images(self, tmp_path: Path, kind: str) -> None:
-        pytest.importorskip("matplotlib", reason="an optional extra: pyptoc[plot]")
-        from pyptoc.sweep_plot import write_plot
-
-        files = [tmp_path / f"{n}.{kind}" for n in "ab"]
-        for file in files:
-            write_plot(str(file), self.ROWS, "f")
-        first, second = (file.read_bytes() for file in files)
-        assert first == second
-        assert first.startswith(b"\x89PNG" if kind == "png" else b"<?xml")
-
-    def test_page(self, tmp_path: Path) -> None:
-        pytest.importorskip("plotly", reason="an optional extra: pyptoc[plot]")
-        from pyptoc.sweep_plot import write_plot
-
-        file = tmp_path / "a.html"
-        rows = [replace(self.ROWS[0], point={"walk": "</script><b>", "x": 1})]
-        write_plot(str(file), rows, "f")
-        text = file.read_text()
-        assert "<b>" not in text
-        assert "\\u003cb\\u003e" in text
-        assert '<script src="http' not in text
