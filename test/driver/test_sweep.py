@@ -106,6 +106,18 @@ class TestPoints:
             given = text.replace("exp %a", f"exp %a {{tile = #pypto.vec<{tile}>}}")
             assert row.seconds == seconds(given)
         assert rows[0].seconds != rows[1].seconds
+        # It holds against the tile of the source, too.
+        given = text.replace("exp %a", "exp %a {tile = #pypto.vec<16, 256>}")
+        assert rows_of({"vec": [[2, 256], [64, 256]]}, given) == rows
+        tagged = text.replace("exp %a", 'exp %a {tag = "e"}')
+        assert rows_of({"vec.e": [[2, 256]]}, tagged)[0].seconds == rows[0].seconds
+
+    def test_options_of_passes(self) -> None:
+        rows = rows_of({"split-k.factor": [1, 2], "split-k.strategy": ["workspace"]})
+        pipeline = _pipeline("split-k{factor=2}")
+        assert rows[0].seconds == seconds(PRODUCT)
+        assert rows[1].seconds == seconds(PRODUCT, pipeline=pipeline)
+        assert rows[0].launches != rows[1].launches
 
     def test_options_sizes_and_machines(self) -> None:
         rows = rows_of(
@@ -423,7 +435,7 @@ class TestExecutors:
         """Each process imports it, would sweep in its turn, and ends."""
         process = multiprocessing.current_process()
         monkeypatch.setattr(process, "_inheriting", True, raising=False)
-        with pytest.raises(RuntimeError, match="if __name__ == '__main__':"):
+        with pytest.raises(RuntimeError, match="a script that sweeps needs"):
             pyptoc.sweep(PRODUCT, AXES, jobs=2)
         monkeypatch.undo()
 

@@ -218,6 +218,15 @@ def test_place(tmp_path: Path, text: str, place: str, words: str) -> None:
     assert words in found
 
 
+def test_what_is_missing_is_missing_in_its_table(tmp_path: Path) -> None:
+    line = TEXT.split("\n").index("[fractal]      # a matrix is stored in blocks of "
+                                  "this many rows and bytes a row") + 1  # fmt: skip
+    found = refused(tmp_path, TEXT.replace("rows = 16\n", ""))
+    assert found.startswith(
+        f"/mine.toml:{line}:2: error[PTO511]: fractal.rows: missing"
+    )
+
+
 def test_a_base_gives_what_is_left_out(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text('base = "ascend950"\n[spaces]\nub.size_bytes = 131072\n')
