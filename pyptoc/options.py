@@ -70,6 +70,9 @@ class Options(argparse.Namespace):
     tol: list[str] = field(default_factory=list[str])
 
     simulate: str | None = None
+    trace: str | None = None
+    trace_tasks: int | None = None
+    report: str | None = None
 
     sweep: list[str] = field(default_factory=list[str])
     jobs: int | None = None
@@ -104,6 +107,12 @@ def _boolean(text: str) -> bool:
     if text.lower() not in values:
         raise argparse.ArgumentTypeError(f"'{text}' is neither true nor false")
     return values[text.lower()]
+
+
+def _count(text: str) -> int:
+    if not text.isascii() or not text.isdigit():
+        raise argparse.ArgumentTypeError(f"'{text}' is not a count (an integer >= 0)")
+    return int(text)
 
 
 def _seed(text: str) -> int:
@@ -225,6 +234,18 @@ def _add_timing(parser: argparse.ArgumentParser) -> None:
         "needs the sizes (--bind or --inputs) and no data; the program only goes to a "
         "file (-o)",
     )
+    add("--trace", metavar="F.json", help="the timeline for https://ui.perfetto.dev")
+    add(
+        "--trace-tasks",
+        type=_count,
+        metavar="N",
+        help="how many tasks the trace shows with their instructions",
+    )
+    add(
+        "--report",
+        metavar="F.html",
+        help="a page that explains the time (needs pip install 'pyptoc[report]')",
+    )
 
 
 def _add_sweeping(parser: argparse.ArgumentParser) -> None:
@@ -329,11 +350,22 @@ def _check(options: Options) -> None:
             raise UsageError(
                 f"{name} takes one module; --split-input-file makes several"
             )
-    if not options.sweep:
-        names = ("jobs", "sweep_cache", "sweep_csv", "sweep_json", "sweep_plot")
-        for name in names:
-            if getattr(options, name) is not None:
-                option = f"--{name.replace('_', '-')}"
-                raise UsageError(f"{option} needs --sweep", "add --sweep=tile.m=64,128")
+    if options.simulate is None:
+        files = {"--trace": options.trace, "--report": options.report}
+        for name, value in files.items():
+            if value is not None:
+                raise UsageError(f"{name} needs --simulate", "add --simulate")
+    if options.trace_tasks is not None and options.trace is None:
+        raise UsageError("--trace-tasks needs --trace", "add --trace=F.json")
+    _check_sweep(options)
     if options.run and options.simulate:
         raise UsageError("--run and --simulate exclude each other")
+
+
+def _check_sweep(options: Options) -> None:
+    if options.sweep:
+        return
+    for name in ("jobs", "sweep_cache", "sweep_csv", "sweep_json", "sweep_plot"):
+        if getattr(options, name) is not None:
+            option = f"--{name.replace('_', '-')}"
+            raise UsageError(f"{option} needs --sweep", "add --sweep=tile.m=64,128")

@@ -10,12 +10,14 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from pyptoc.manager import Timing
 from pyptoc.options import Options
 from pyptoc.run_command import show, table
+from pyptoc.runtime.units import size_text, time_text
+from pyptoc.timeline_files import check_files, write_files
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -28,6 +30,15 @@ PIPES = ("m", "mte1", "mte2", "fix", "v", "mte3")
 LONGEST = 8
 """Instructions of the critical path that are shown."""
 
+STYLES = {
+    r"^(total|moved|roofs|path|assumed|trace|report)\b": "bold cyan",
+    r"(?<=^total     )[\d.]+ \w+": "bold",
+    r"(?<=bound: )\w+": "bold yellow",
+    r"^tag  .*": "bold",
+    r"modelled, not measured.*|\(of the time.*\)|\([^()]*:\d+:\d+\)": "dim",
+}
+"""How a terminal shows the table, by patterns."""
+
 
 class SimulateCommand:
     """One simulation; inputs are read before the passes start."""
@@ -37,6 +48,7 @@ class SimulateCommand:
         from pyptoc.runtime.inputs import accept, load_npz
         from pyptoc.runtime.signature import read_signature
 
+        check_files(options)
         self.options, self.machine = options, machine
         self.signature = read_signature(module, options.entry)
         bound = parse_bindings(options.bind, self.signature)
@@ -45,19 +57,30 @@ class SimulateCommand:
         self.inputs = accept(self.signature, arrays, source, bound)
         self.warnings: list[Diagnostic] = self.inputs.warnings
 
-    def finish(self, module: ModuleOp, timing: Timing) -> None:
-        """Simulates what the passes made and prints it."""
+    def finish(
+        self, module: ModuleOp, timing: Timing, sources: Mapping[str, str]
+    ) -> None:
+        """
+        Simulates what the passes made, prints it and writes the files asked for.
+
+        sources: the texts of source files by the names that locations have.
+        """
         from pyptoc.runtime.timing import simulate
 
         started = time.perf_counter()
         seed = self.options.random_inputs or 0
         timeline = simulate(module, self.machine, self.signature, self.inputs, seed)
         timing.add("simulate", time.perf_counter() - started)
+        started = time.perf_counter()
+        written = write_files(self.options, timeline, sources)
+        if written:
+            timing.add("trace and report", time.perf_counter() - started)
         if self.options.simulate == "json":
             json.dump(timeline.to_json(), sys.stdout, indent=1)
             sys.stdout.write("\n")
+            sys.stderr.write("".join(f"{line}\n" for line in written))
         else:
-            show(report(timeline))
+            show([*report(timeline), *written], STYLES)
 
 
 def report(timeline: Timeline) -> list[str]:
@@ -73,8 +96,8 @@ def report(timeline: Timeline) -> list[str]:
     )
     lines = [
         f"{head}   modelled, not measured (calibration: docs/timing.md)",
-        f"total     {_time(timeline.seconds)}   bound: {_bound(timeline)}   "
-        f"launch {_time(machine.launch_seconds)}",
+        f"total     {time_text(timeline.seconds)}   bound: {_bound(timeline)}   "
+        f"launch {time_text(machine.launch_seconds)}",
         *table(_rows(timeline)),
         f"moved     {_moved(timeline)}",
         f"roofs     {near}   (of the time, at least needed for each)",
@@ -89,7 +112,7 @@ def _bound(timeline: Timeline) -> str:
     roof = timeline.roofs.get(timeline.bound)
     if roof is None:
         return timeline.bound
-    return f"{timeline.bound} (at least {_time(roof)})"
+    return f"{timeline.bound} (at least {time_text(roof)})"
 
 
 def _moved(timeline: Timeline) -> str:
@@ -98,9 +121,10 @@ def _moved(timeline: Timeline) -> str:
     if timeline.compulsory_bytes:
         ratio = f" = {moved / timeline.compulsory_bytes:.2f} x compulsory"
     return (
-        f"HBM read {_size(timeline.hbm_read)}, written {_size(timeline.hbm_written)} "
-        f"and {_size(timeline.left_in_l2)} left in L2{ratio}   "
-        f"workspace {_size(timeline.workspace_bytes)}"
+        f"HBM read {size_text(timeline.hbm_read)}, "
+        f"written {size_text(timeline.hbm_written)} and "
+        f"{size_text(timeline.left_in_l2)} left in L2{ratio}   "
+        f"workspace {size_text(timeline.workspace_bytes)}"
     )
 
 
@@ -171,18 +195,3 @@ def _row(
         f"{sum(launch.stored for launch in group) / 1e6:.2f}",
         f"{100 * (1 - missed / loaded):.0f} %" if loaded else "-",
     )
-
-
-def _time(seconds: float) -> str:
-    for unit, size in (("s", 1.0), ("ms", 1e-3)):
-        if seconds >= size:
-            return f"{seconds / size:.2f} {unit}"
-    return f"{seconds * 1e6:.1f} us"
-
-
-def _size(size: float) -> str:
-    units: Iterable[tuple[str, float]] = (("GB", 1e9), ("MB", 1e6), ("KB", 1e3))
-    for unit, value in units:
-        if size >= value:
-            return f"{size / value:.2f} {unit}"
-    return f"{size:.0f} B"

@@ -81,6 +81,8 @@ class LaunchRun:
     hbm_bytes: float = 0.0
     written_back: float = 0.0
     """Bytes that L2 wrote to HBM meanwhile."""
+    back: list[float] = field(default_factory=list[float])
+    """The same by waves of one task a lane."""
     issued: int = 0
     start: int = 0
     """When the first task started."""
@@ -239,6 +241,7 @@ class Placing:
         found = self.misses.wave(wave, loaded)
         back = l2.written_back - before
         run.written_back += back
+        run.back.append(back)
         run.hbm_bytes += sum(miss.hbm_bytes for miss in found)
         # Rounded, so that waves that write back about as much have one traffic.
         self.back = float(ceil(back / max(len(wave), 1) / 1024) * 1024)

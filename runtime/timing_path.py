@@ -108,7 +108,7 @@ def _merged(run: LaunchRun, path: Sequence[Executed]) -> list[PathStep]:
             instruction=op.name.partition(".")[2],
             pipe=op.pipe.value,
             core=timer.layout_of(core).unit,
-            tag=_tag(op),
+            tag=tag_of(op),
             place=place_of(op.location) or "",
             cycles=total,
             times=times[op, core],
@@ -117,7 +117,7 @@ def _merged(run: LaunchRun, path: Sequence[Executed]) -> list[PathStep]:
     ]
 
 
-def _tag(op: Operation) -> str:
+def tag_of(op: Operation) -> str:
     """The tag of an instruction, or of what is around it."""
     found: Operation | None = op
     while found is not None:

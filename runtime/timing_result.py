@@ -14,7 +14,7 @@ from typing import Any
 
 from pyptoc.dialects.tile_types import Instruction
 from pyptoc.runtime.machine import Machine
-from pyptoc.runtime.timing_launch import TaskTime
+from pyptoc.runtime.timing_launch import LaunchRun, TaskTime
 
 BOUNDS = ("cube", "vector", "L1", "L2", "HBM", "dispatch", "dependency")
 """What may limit a program."""
@@ -140,6 +140,8 @@ class Timeline:
     """The launches on the way to the end, first to last."""
     assumed: tuple[str, ...]
     """Arguments whose values were made up to know what is launched."""
+    runs: tuple[LaunchRun, ...] = field(repr=False)
+    """The launches as they were placed, for traces and reports."""
     _path: Callable[[], tuple[PathStep, ...]] = field(repr=False)
     _record: Callable[[TaskTime], list[Executed]] = field(repr=False)
 
