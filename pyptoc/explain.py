@@ -65,9 +65,9 @@ CODES = {
     "func.func private. --entry=@name chooses among several.",
     "PTO506": "--check-each ran the program after every pass on the same inputs; this "
     "is the first pass whose result differs. It is a bug of the pass.",
-    "PTO508": "What draws reports and plots, and dask, are optional extras: pip install "
-    "'pyptoc[report,plot,dask]' adds them. --simulate, --trace and --sweep need nothing "
-    "further.",
+    "PTO508": "What draws reports and plots, and dask, are optional extras: "
+    "pip install 'pyptoc[report,plot,dask]' adds them. --simulate, --trace and --sweep "
+    "need nothing further.",
     "PTO509": "--executor=dask:ADDRESS needs a scheduler that answers, and workers "
     "with the same version of pyptoc.",
     "PTO510": "pyptoc --list-machines names the machines; a path to a TOML file of "
