@@ -32,6 +32,13 @@ from pyptoc.sweeping import Plan, Progress, SweepRow, best_of, plan_sweep, run_p
 MESSAGE = 60
 """So much of an error stands in the table."""
 
+STYLES = {
+    r"<- best$": "bold green",
+    r"\bPTO\d{3}\b": "red",
+    r"modelled, not measured$": "dim",
+}
+"""How a terminal shows the table, by patterns."""
+
 
 def sweep(options: Options) -> int:
     """Does what `--sweep` asks; returns the exit code."""
@@ -71,7 +78,7 @@ def _sweep(options: Options, reporter: Reporter) -> int:
         # Nothing was swept that matters: it is the operator that is wrong.
         sys.stderr.write(rows[0].details + "\n")
     else:
-        print_lines(lines_of(rows, plan))
+        print_lines(lines_of(rows, plan), STYLES)
     if any(row.error == INTERNAL for row in rows):
         return 2
     return int(all(row.error for row in rows))
