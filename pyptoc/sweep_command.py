@@ -169,7 +169,8 @@ def lines_of(rows: Sequence[SweepRow], plan: Plan) -> list[str]:
     wrong = f", {failed} do not compile" if failed else ""
     machine = "several machines" if "machine" in keys else plan.operator.table["name"]
     name = plan.operator.signature.name
-    head = f"{name} on {machine}: {len(rows)} points{wrong}   modelled, not measured"
+    points = f"{len(rows)} point{'s' * (len(rows) != 1)}{wrong}"
+    head = f"{name} on {machine}: {points}   modelled, not measured"
     lines = [head, *table([header, *cells])]
     assumed = dict.fromkeys(name for row in rows for name in row.assumed)
     if assumed:
