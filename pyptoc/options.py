@@ -76,7 +76,7 @@ class Options(argparse.Namespace):
 
     sweep: list[str] = field(default_factory=list[str])
     jobs: int | None = None
-    executor: str = "processes"
+    executor: str | None = None
     sweep_cache: str | None = None
     sweep_csv: str | None = None
     sweep_json: str | None = None
@@ -365,7 +365,8 @@ def _check(options: Options) -> None:
 def _check_sweep(options: Options) -> None:
     if options.sweep:
         return
-    for name in ("jobs", "sweep_cache", "sweep_csv", "sweep_json", "sweep_plot"):
+    files = ("sweep_cache", "sweep_csv", "sweep_json", "sweep_plot")
+    for name in ("jobs", "executor", *files):
         if getattr(options, name) is not None:
             option = f"--{name.replace('_', '-')}"
             raise UsageError(f"{option} needs --sweep", "add --sweep=tile.m=64,128")

@@ -26,7 +26,7 @@ from pyptoc.sweep_cache import Cache
 from pyptoc.sweep_plot import check_plot, write_plot
 from pyptoc.sweep_point import INTERNAL
 from pyptoc.sweep_spec import parse_axes, show
-from pyptoc.sweep_workers import ProcessEndedError, check_executor
+from pyptoc.sweep_workers import PROCESSES, ProcessEndedError, check_executor
 from pyptoc.sweeping import Plan, Progress, SweepRow, best_of, plan_sweep, run_plan
 
 MESSAGE = 60
@@ -53,7 +53,7 @@ def sweep(options: Options) -> int:
 def _sweep(options: Options, reporter: Reporter) -> int:
     _check(options)
     axes = parse_axes(options.sweep)
-    check_executor(options.executor)
+    check_executor(options.executor or PROCESSES)
     if options.sweep_plot is not None:
         check_plot(options.sweep_plot)
     assert options.input is not None
@@ -120,7 +120,7 @@ def _run(plan: Plan, options: Options) -> list[SweepRow]:
         try:
             return run_plan(
                 plan,
-                executor=options.executor,
+                executor=options.executor or PROCESSES,
                 jobs=options.jobs,
                 cache=cache,
                 progress=count,

@@ -224,6 +224,7 @@ class TestCommand:
         ("argv", "words"),
         [
             (["--jobs=2"], "--jobs needs --sweep"),
+            (["--executor=processes"], "--executor needs --sweep"),
             (["--sweep-csv=a"], "--sweep-csv needs --sweep"),
             (["--sweep=bind.M=1", "--run"], "--sweep and --run exclude"),
             (["--sweep=bind.M=1", "-o", "x"], "--sweep and -o exclude"),
