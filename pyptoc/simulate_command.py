@@ -10,9 +10,11 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from pyptoc.dialects.subscripts import count
 from pyptoc.manager import Timing
 from pyptoc.options import Options
 from pyptoc.run_command import show, table
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
     from pyptoc.runtime.timing_result import LaunchTime, PathStep, Timeline
 
 PIPES = ("m", "mte1", "mte2", "fix", "v", "mte3")
+NEAR = 0.7
+"""A program that reaches this share of a roof needs no word on what limits it."""
 LONGEST = 8
 """Instructions of the critical path that are shown."""
 
@@ -101,6 +105,7 @@ def report(timeline: Timeline) -> list[str]:
         *table(_rows(timeline)),
         f"moved     {_moved(timeline)}",
         f"roofs     {near}   (of the time, at least needed for each)",
+        *_limited(timeline),
         f"path      {_path(timeline.path)}",
     ]
     if timeline.assumed:
@@ -113,6 +118,46 @@ def _bound(timeline: Timeline) -> str:
     if roof is None:
         return timeline.bound
     return f"{timeline.bound} (at least {time_text(roof)})"
+
+
+def nearest_roof(timeline: Timeline) -> tuple[str, float]:
+    """The roof of the work itself that is nearest, and the share of it that is reached;
+    issuing launches is no work."""
+    shares = {
+        name: timeline.near(name) for name in timeline.roofs if name != "dispatch"
+    }
+    roof = max(shares, key=lambda name: shares[name])
+    return roof, shares[roof]
+
+
+def limits(timeline: Timeline) -> str:
+    """The kernel in which most time goes, and what its pipes do meanwhile."""
+    cycles: Counter[str] = Counter()
+    for launch in timeline.launches:
+        cycles[launch.kernel] += launch.cycles
+    ((kernel, most),) = cycles.most_common(1)
+    of_it = [launch for launch in timeline.launches if launch.kernel == kernel]
+    longest = max(of_it, key=lambda launch: launch.cycles)
+    busiest = max(longest.busy, key=lambda pipe: longest.busy[pipe])
+    launches = "launch" if len(of_it) == 1 else "launches"
+    return (
+        f"{kernel} takes {100 * most / cycles.total():.0f} % in {len(of_it)} {launches} "
+        f"on {count(longest.lanes, 'core')}, "
+        f"{busiest} busy {100 * longest.busy[busiest]:.0f} %"
+    )
+
+
+def _limited(timeline: Timeline) -> list[str]:
+    """A line for a program that is far from each roof."""
+    if not timeline.launches or not timeline.cycles:
+        return []
+    roof, reached = nearest_roof(timeline)
+    if reached >= NEAR:
+        return []
+    return [
+        f"limited   {100 * reached:.0f} % of the {roof} roof: {timeline.bound}; "
+        f"{limits(timeline)}"
+    ]
 
 
 def _moved(timeline: Timeline) -> str:
