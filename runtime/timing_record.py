@@ -19,7 +19,6 @@ from typing import Any, NamedTuple, cast
 
 from xdsl.ir import Operation, SSAValue
 
-from pyptoc.dialects.npu_attrs import Unit
 from pyptoc.dialects.tile import SlotOp
 from pyptoc.dialects.tile_alloc import Allocation
 from pyptoc.dialects.tile_channel import HALVES, ChannelOp, channel_type
@@ -137,8 +136,6 @@ class _Watch:
     """What the generated lines call."""
 
     def __init__(self, run: LaunchRun) -> None:
-        self.kernel = run.steps.kernel
-        self.mixed = run.steps.timer.unit == Unit.MIXED
         self.tails: dict[Operation, int] = {}
         self.timer = run.steps.timer
         self.begin(MOST)

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from pyptoc.dialects.tile_types import Instruction
 from pyptoc.runtime.machine import Machine
 from pyptoc.runtime.timing_launch import LaunchRun, TaskTime
 
@@ -76,17 +75,6 @@ class CoreTime:
 
 
 @dataclass(frozen=True)
-class Executed:
-    """One instruction of a task, in cycles from the task's start."""
-
-    op: Instruction
-    core: int
-    """Of the task's cores: 0, and of a mixed kernel 1 and 2 for the vector cores."""
-    start: int
-    end: int
-
-
-@dataclass(frozen=True)
 class PathStep:
     """A stretch of the critical path: one instruction, as often as it is on it."""
 
@@ -143,7 +131,6 @@ class Timeline:
     runs: tuple[LaunchRun, ...] = field(repr=False)
     """The launches as they were placed, for traces and reports."""
     _path: Callable[[], tuple[PathStep, ...]] = field(repr=False)
-    _record: Callable[[TaskTime], list[Executed]] = field(repr=False)
 
     @property
     def seconds(self) -> float:
@@ -199,13 +186,6 @@ class Timeline:
     def path(self) -> tuple[PathStep, ...]:
         """The critical path in instructions, in the order of the first of each."""
         return self._path()
-
-    def instructions(self, task: TaskTime) -> list[Executed]:
-        """Every instruction of a task in time; none if there are more than 200,000.
-
-        Works out the task again: for a few of them, not for all.
-        """
-        return self._record(task)
 
     def to_json(self) -> dict[str, Any]:
         """Plain numbers, texts, lists and dicts: what `--simulate=json` prints."""

@@ -16,6 +16,7 @@ from timing_machine import slower, tiny_machine
 
 import pyptoc
 from pyptoc.dialects.diagnostics import CompileError
+from pyptoc.runtime.timing_record import Records
 from pyptoc.runtime.timing_result import BOUNDS, Timeline
 
 OPERATORS = {
@@ -210,14 +211,15 @@ def test_the_path_names_instructions_and_their_lines(timelines: dict[str, Timeli
 def test_instructions_of_a_task_keep_to_their_pipes(timelines: dict[str, Timeline]):
     for timeline in timelines.values():
         task = timeline.tasks[-1]
-        executed = timeline.instructions(task)
-        assert max(one.end for one in executed) == task.end - task.start
+        record = Records().of(timeline.runs[task.launch], task)
+        assert record is not None
+        executed = record.executed
+        assert max(one.done for one in executed) == task.end - task.start
         busy: dict[tuple[int, str], int] = {}
         for one in executed:
-            queue = one.core, one.op.pipe.value
-            # The tail of a vector instruction passes while the next one works.
+            queue = one.core, one.pipe
             assert one.start >= busy.get(queue, 0)
-            busy[queue] = one.start if queue[1] == "v" else one.end
+            busy[queue] = one.end
         macs = timeline.launches[task.launch].macs
         assert macs == 0 or any("matmul" in one.op.name for one in executed)
 
