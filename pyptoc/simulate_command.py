@@ -116,7 +116,7 @@ def _bound(timeline: Timeline) -> str:
 
 
 def _moved(timeline: Timeline) -> str:
-    moved = timeline.hbm_read + timeline.hbm_written + timeline.left_in_l2
+    moved = timeline.hbm_moved
     ratio = ""
     if timeline.compulsory_bytes:
         ratio = f" = {moved / timeline.compulsory_bytes:.2f} x compulsory"

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from pyptoc.dialects.diagnostics import place_of
+from pyptoc.dialects.tile_types import Instruction
 from pyptoc.runtime.bandwidth import bandwidth
 from pyptoc.runtime.machine import PIPES
 from pyptoc.runtime.occupancy import residences
@@ -130,7 +131,7 @@ class _Details:
         self.numbers: dict[tuple[int, int], int] = {}
         self.records: list[Data] = []
         self.ops: list[Data] = []
-        self._ops: dict[object, int] = {}
+        self._ops: dict[Instruction, int] = {}
         records, left = Records(MOST_INSTRUCTIONS), MOST_INSTRUCTIONS
         for number in by_interest(timeline):
             task = timeline.tasks[number]
@@ -176,7 +177,7 @@ class _Details:
             ],
         }
 
-    def _op(self, op: Any) -> int:
+    def _op(self, op: Instruction) -> int:
         if op not in self._ops:
             self._ops[op] = len(self.ops)
             self.ops.append(

@@ -107,7 +107,7 @@ def _cards(timeline: Timeline) -> list[Row]:
     """The figures at the top: label, value and a note."""
     machine, seconds = timeline.machine, timeline.seconds
     nearest = max(timeline.roofs, key=timeline.near)
-    moved = timeline.hbm_read + timeline.hbm_written + timeline.left_in_l2
+    moved = timeline.hbm_moved
     ratio = ""
     if timeline.compulsory_bytes:
         ratio = f"{moved / timeline.compulsory_bytes:.2f} x what must move"

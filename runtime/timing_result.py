@@ -145,6 +145,11 @@ class Timeline:
         return self.roofs[roof] / self.seconds if self.cycles else 0.0
 
     @property
+    def hbm_moved(self) -> float:
+        """Bytes from and to HBM, with what is still to be written back."""
+        return self.hbm_read + self.hbm_written + self.left_in_l2
+
+    @property
     def macs(self) -> int:
         return sum(launch.macs for launch in self.launches)
 

@@ -70,7 +70,7 @@ def test_inputs_come_and_results_go_once_where_all_fits_in_l2(
     timelines: dict[str, Timeline],
 ):
     for timeline in timelines.values():
-        moved = timeline.hbm_read + timeline.hbm_written + timeline.left_in_l2
+        moved = timeline.hbm_moved
         workspace = timeline.workspace_bytes
         assert moved >= 0.999 * timeline.compulsory_bytes
         assert moved <= timeline.compulsory_bytes + workspace + 0.06 * moved
