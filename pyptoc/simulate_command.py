@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from pyptoc.dialects.diagnostics import Diagnostic
     from pyptoc.runtime.machine import Machine
-    from pyptoc.runtime.timing_result import LaunchTime, PathStep, Timeline
+    from pyptoc.runtime.timing_result import KernelTime, PathStep, Timeline
 
 PIPES = ("m", "mte1", "mte2", "fix", "v", "mte3")
 LONGEST = 8
@@ -149,49 +149,32 @@ def _line(step: PathStep) -> str:
 
 def _rows(timeline: Timeline) -> list[tuple[str, ...]]:
     """One row a kernel: its launches together."""
-    groups: dict[str, list[LaunchTime]] = {}
-    for launch in timeline.launches:
-        groups.setdefault(launch.kernel, []).append(launch)
-    used = [
-        pipe
-        for pipe in PIPES
-        if any(pipe in launch.busy for launch in timeline.launches)
-    ]
+    kernels = timeline.kernels
+    busy = [kernel.busy for kernel in kernels]
+    used = [pipe for pipe in PIPES if any(pipe in shares for shares in busy)]
     header = (
         *("tag", "kernel", "launches", "tasks", "cores", "waves", "time us", "bound"),
         *(f"{pipe} %" for pipe in used),
         *("read MB", "write MB", "L2 hit"),
     )
-    return [header, *(_row(timeline, group, used) for group in groups.values())]
+    return [header, *(_row(timeline, kernel, used) for kernel in kernels)]
 
 
 def _row(
-    timeline: Timeline, group: Sequence[LaunchTime], used: Sequence[str]
+    timeline: Timeline, kernel: KernelTime, used: Sequence[str]
 ) -> tuple[str, ...]:
-    first = group[0]
-    cycles = sum(launch.cycles for launch in group)
-    start, end = min(each.start for each in group), max(each.end for each in group)
-    loaded = sum(launch.loaded for launch in group)
-    missed = sum(launch.hbm_read for launch in group)
-    longest = max(group, key=lambda launch: launch.cycles)
-
-    def busy(pipe: str) -> str:
-        if pipe not in first.busy:
-            return "-"
-        share = sum(each.busy.get(pipe, 0.0) * each.cycles for each in group)
-        return f"{100 * share / cycles:.1f}" if cycles else "0"
-
+    longest, busy = kernel.longest, kernel.busy
     return (
-        first.tag or "-",
-        first.kernel,
-        str(len(group)),
-        str(sum(launch.tasks for launch in group)),
-        str(max(launch.lanes for launch in group)),
-        str(max(launch.waves for launch in group)),
-        f"{1e6 * timeline.seconds_of(end - start):.1f}",
+        longest.tag or "-",
+        longest.kernel,
+        str(len(kernel.launches)),
+        str(kernel.tasks),
+        str(kernel.lanes),
+        str(kernel.waves),
+        f"{1e6 * timeline.seconds_of(kernel.cycles):.1f}",
         longest.bound,
-        *(busy(pipe) for pipe in used),
-        f"{loaded / 1e6:.2f}",
-        f"{sum(launch.stored for launch in group) / 1e6:.2f}",
-        f"{100 * (1 - missed / loaded):.0f} %" if loaded else "-",
+        *(f"{100 * busy[pipe]:.1f}" if pipe in busy else "-" for pipe in used),
+        f"{kernel.loaded / 1e6:.2f}",
+        f"{kernel.stored / 1e6:.2f}",
+        f"{100 * kernel.l2_hit:.0f} %" if kernel.loaded else "-",
     )

@@ -216,16 +216,12 @@ def _roofline(timeline: Timeline) -> Data:
     """
     machine, memory = timeline.machine, timeline.machine.memory
     clock = machine.clock_hz
-    groups: dict[str, list[int]] = {}
-    for launch in timeline.launches:
-        if launch.tasks:
-            groups.setdefault(named(launch), []).append(launch.number)
     macs: Counter[str] = Counter()
     cube: list[Data] = []
     vector: list[Data] = []
-    for name, numbers in groups.items():
-        counts = _counts(timeline.runs[number] for number in numbers)
-        launches = [timeline.launches[number] for number in numbers]
+    for kernel in timeline.kernels:
+        launches, name = kernel.ran, named(kernel.longest)
+        counts = _counts(timeline.runs[launch.number] for launch in launches)
         cycles = _covered(launches)
         hbm = sum(launch.hbm_read + launch.hbm_written for launch in launches)
         l2 = sum(launch.loaded + launch.stored for launch in launches)

@@ -238,6 +238,12 @@ def test_what_is_launched_follows_from_values(compiled):
     given = program.simulate(M=64, group_list=[64, 0])
     assert [launch.tasks for launch in given.launches] == [4 * 14, 0, 4]
     assert given.assumed == ()
+    # A launch without tasks has a start and no work: its kernel's time is without it.
+    for group_list in ([64, 0], [0, 64]):
+        kernel = program.simulate(M=64, group_list=group_list).kernels[0]
+        (ran,) = kernel.ran
+        assert (kernel.tasks, kernel.cycles) == (4 * 14, ran.cycles)
+        assert kernel.busy["m"] == pytest.approx(ran.busy["m"])
     made_up = program.simulate(M=64)
     assert made_up.assumed == ("group_list",)
     # A shape says the size as well.
