@@ -14,7 +14,7 @@ from typing import Any
 from pyptoc.dialects.diagnostics import place_of
 from pyptoc.dialects.tile_types import Instruction
 from pyptoc.runtime.bandwidth import bandwidth
-from pyptoc.runtime.machine import PIPES
+from pyptoc.runtime.machine_keys import PIPES
 from pyptoc.runtime.occupancy import residences
 from pyptoc.runtime.timing_detail import by_interest
 from pyptoc.runtime.timing_launch import LaunchRun

@@ -20,7 +20,7 @@ from typing import IO, Any
 
 from pyptoc.dialects.diagnostics import place_of
 from pyptoc.runtime.bandwidth import bandwidth
-from pyptoc.runtime.machine import PIPES
+from pyptoc.runtime.machine_keys import PIPES
 from pyptoc.runtime.occupancy import residences, steps
 from pyptoc.runtime.timing_detail import Detail
 from pyptoc.runtime.timing_launch import TaskTime

@@ -18,7 +18,7 @@ from benchmarks.programs import matmul
 
 from pyptoc.api import Program, compile
 from pyptoc.runtime.bandwidth import bandwidth
-from pyptoc.runtime.machine import PIPES
+from pyptoc.runtime.machine_keys import PIPES
 from pyptoc.runtime.occupancy import residences
 from pyptoc.runtime.timing_detail import Detail, detail
 from pyptoc.runtime.timing_record import Records
