@@ -233,6 +233,26 @@ def test_json_is_plain_and_complete(timelines: dict[str, Timeline]):
         assert set(found["roof_seconds"]) < set(BOUNDS)
 
 
+COUNTED = """
+func.func @f(%x: tensor<?x64xf32> {pypto.dims = ["n"]}, %n: index) -> tensor<?x64xf32> {
+  %d = pypto.dim %x, 0
+  %e = pypto.empty[%d, 64] : tensor<?x64xf32>
+  %r = pypto.forall (%i +: %s = 0 to %n step 32) outs(%o = %e) {
+    %v = pypto.view %x[%i +: %s, :]
+    %y = pypto.exp %v
+    pypto.store %y into %o[%i, 0]
+  }
+  func.return %r : tensor<?x64xf32>
+}
+"""
+
+
+def test_a_number_is_a_size_and_the_scalar_of_its_name():
+    timeline = pyptoc.compile(COUNTED).simulate(n=64)
+    assert timeline.assumed == ()
+    assert [launch.tasks for launch in timeline.launches] == [2]
+
+
 def test_what_is_launched_follows_from_values(compiled):
     program = compiled["grouped_matmul_swiglu_quant"]
     given = program.simulate(M=64, group_list=[64, 0])
