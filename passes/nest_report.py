@@ -38,7 +38,7 @@ def report(
     """Remarks, and a table if one is wanted."""
     cost = found[0].cost
     spread = f"{count(cost.tasks, 'task')} in {count(cost.waves, 'wave')}"
-    if not all(shapes_known(body, each) for each in body.loops):
+    if not all(is_counted(body, each) for each in body.loops):
         spread += f" ({UNKNOWN_SIZE} stands in for a size known only at run time)"
     sides = f"{time_text(cost.cube)} of them the cube cores' and "
     sides += f"{time_text(cost.vector)} the vector cores'"
@@ -58,7 +58,7 @@ def report(
         ctx.candidates.append(table(loop, body, found))
 
 
-def shapes_known(body: NestBody, loop: scf.ForOp) -> bool:
+def is_counted(body: NestBody, loop: scf.ForOp) -> bool:
     """Whether it is known now how often a loop runs."""
     bounds = (loop.lb, loop.ub, loop.step)
     return all(body.shapes.expr(bound).is_const for bound in bounds)

@@ -72,7 +72,7 @@ from pyptoc.passes.tile_settings import TILE, WHOLE
 from pyptoc.passes.tile_vector import Scope
 from pyptoc.passes.typed import element_type
 from pyptoc.passes.whole_nests import NestBody
-from pyptoc.passes.windows import window_of
+from pyptoc.passes.windows import read_place
 from pyptoc.runtime.machine import Machine
 
 
@@ -293,13 +293,9 @@ class NestTiler:
 
     def _read(self, op: ReadOp, body: BodyBuilder) -> None:
         """Each task reads an element of an outer tensor, through its views."""
-        window = window_of(op.source, self.shapes)
-        place = list(window.offsets)
-        for axis, offset in enumerate(op.mixed_offsets):
-            dim = window.dims[axis]
-            place[dim] = place[dim] + self.shapes.mixed(offset)
+        base, place = read_place(op, self.shapes)
         type_ = op.result.type
-        new = ReadOp.make(window.base, list(map(body.index, place)), result_type=type_)
+        new = ReadOp.make(base, list(map(body.index, place)), result_type=type_)
         made = body.build.value(new, op.result.name_hint)
         if isinstance(type_, IndexType):
             self.shapes.bind(op.result, Expr.sym(made))

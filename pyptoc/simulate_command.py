@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 
     from pyptoc.dialects.diagnostics import Diagnostic
     from pyptoc.runtime.machine import Machine
-    from pyptoc.runtime.timing_result import LaunchTime, PathStep, Timeline
+    from pyptoc.runtime.timing_result import KernelTime, PathStep, Timeline
 
 PIPES = ("m", "mte1", "mte2", "fix", "v", "mte3")
 NEAR = 0.7
@@ -131,25 +130,22 @@ def nearest_roof(timeline: Timeline) -> tuple[str, float]:
 
 
 def limits(timeline: Timeline) -> str:
-    """The kernel in which most time goes, and what its pipes do meanwhile."""
-    cycles: Counter[str] = Counter()
-    for launch in timeline.launches:
-        cycles[launch.kernel] += launch.cycles
-    ((kernel, most),) = cycles.most_common(1)
-    of_it = [launch for launch in timeline.launches if launch.kernel == kernel]
-    longest = max(of_it, key=lambda launch: launch.cycles)
-    busiest = max(longest.busy, key=lambda pipe: longest.busy[pipe])
-    launches = "launch" if len(of_it) == 1 else "launches"
+    """The kernel in which most time goes, and what its busiest pipe does meanwhile."""
+    most = max(timeline.kernels, key=lambda kernel: kernel.cycles)
+    total = sum(kernel.cycles for kernel in timeline.kernels)
+    number, busy = len(most.launches), most.busy
+    launches = "launch" if number == 1 else "launches"
+    pipe = max(busy, key=lambda pipe: busy[pipe])
     return (
-        f"{kernel} takes {100 * most / cycles.total():.0f} % in {len(of_it)} {launches} "
-        f"on {count(longest.lanes, 'core')}, "
-        f"{busiest} busy {100 * longest.busy[busiest]:.0f} %"
+        f"{most.launches[0].kernel} takes {100 * most.cycles / total:.0f} % in "
+        f"{number} {launches} on {count(most.lanes, 'core')}, "
+        f"{pipe} busy {100 * busy[pipe]:.0f} %"
     )
 
 
 def _limited(timeline: Timeline) -> list[str]:
     """A line for a program that is far from each roof."""
-    if not timeline.launches or not timeline.cycles:
+    if not any(launch.tasks for launch in timeline.launches):
         return []
     roof, reached = nearest_roof(timeline)
     if reached >= NEAR:
@@ -161,7 +157,7 @@ def _limited(timeline: Timeline) -> list[str]:
 
 
 def _moved(timeline: Timeline) -> str:
-    moved = timeline.hbm_read + timeline.hbm_written + timeline.left_in_l2
+    moved = timeline.hbm_moved
     ratio = ""
     if timeline.compulsory_bytes:
         ratio = f" = {moved / timeline.compulsory_bytes:.2f} x compulsory"
@@ -194,49 +190,32 @@ def _line(step: PathStep) -> str:
 
 def _rows(timeline: Timeline) -> list[tuple[str, ...]]:
     """One row a kernel: its launches together."""
-    groups: dict[str, list[LaunchTime]] = {}
-    for launch in timeline.launches:
-        groups.setdefault(launch.kernel, []).append(launch)
-    used = [
-        pipe
-        for pipe in PIPES
-        if any(pipe in launch.busy for launch in timeline.launches)
-    ]
+    kernels = timeline.kernels
+    busy = [kernel.busy for kernel in kernels]
+    used = [pipe for pipe in PIPES if any(pipe in shares for shares in busy)]
     header = (
         *("tag", "kernel", "launches", "tasks", "cores", "waves", "time us", "bound"),
         *(f"{pipe} %" for pipe in used),
         *("read MB", "write MB", "L2 hit"),
     )
-    return [header, *(_row(timeline, group, used) for group in groups.values())]
+    return [header, *(_row(timeline, kernel, used) for kernel in kernels)]
 
 
 def _row(
-    timeline: Timeline, group: Sequence[LaunchTime], used: Sequence[str]
+    timeline: Timeline, kernel: KernelTime, used: Sequence[str]
 ) -> tuple[str, ...]:
-    first = group[0]
-    cycles = sum(launch.cycles for launch in group)
-    start, end = min(each.start for each in group), max(each.end for each in group)
-    loaded = sum(launch.loaded for launch in group)
-    missed = sum(launch.hbm_read for launch in group)
-    longest = max(group, key=lambda launch: launch.cycles)
-
-    def busy(pipe: str) -> str:
-        if pipe not in first.busy:
-            return "-"
-        share = sum(each.busy.get(pipe, 0.0) * each.cycles for each in group)
-        return f"{100 * share / cycles:.1f}" if cycles else "0"
-
+    longest, busy = kernel.longest, kernel.busy
     return (
-        first.tag or "-",
-        first.kernel,
-        str(len(group)),
-        str(sum(launch.tasks for launch in group)),
-        str(max(launch.lanes for launch in group)),
-        str(max(launch.waves for launch in group)),
-        f"{1e6 * timeline.seconds_of(end - start):.1f}",
+        longest.tag or "-",
+        longest.kernel,
+        str(len(kernel.launches)),
+        str(kernel.tasks),
+        str(kernel.lanes),
+        str(kernel.waves),
+        f"{1e6 * timeline.seconds_of(kernel.cycles):.1f}",
         longest.bound,
-        *(busy(pipe) for pipe in used),
-        f"{loaded / 1e6:.2f}",
-        f"{sum(launch.stored for launch in group) / 1e6:.2f}",
-        f"{100 * (1 - missed / loaded):.0f} %" if loaded else "-",
+        *(f"{100 * busy[pipe]:.1f}" if pipe in busy else "-" for pipe in used),
+        f"{kernel.loaded / 1e6:.2f}",
+        f"{kernel.stored / 1e6:.2f}",
+        f"{100 * kernel.l2_hit:.0f} %" if kernel.loaded else "-",
     )

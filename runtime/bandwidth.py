@@ -9,12 +9,12 @@ the bytes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pyptoc.dialects.record import record
 from pyptoc.runtime.timing_launch import LaunchRun
 from pyptoc.runtime.timing_result import Timeline
 
@@ -26,7 +26,7 @@ Part = tuple[int, int, float]
 """Bytes that move evenly from one cycle to another."""
 
 
-@dataclass(frozen=True)
+@record
 class Curve:
     """Levels from one time on until the next; after the last it is 0."""
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from pyptoc.dialects.diagnostics import place_of
+from pyptoc.dialects.tile_types import Instruction
 from pyptoc.runtime.bandwidth import bandwidth
 from pyptoc.runtime.machine_keys import PIPES
 from pyptoc.runtime.occupancy import residences
@@ -130,7 +131,7 @@ class _Details:
         self.numbers: dict[tuple[int, int], int] = {}
         self.records: list[Data] = []
         self.ops: list[Data] = []
-        self._ops: dict[object, int] = {}
+        self._ops: dict[Instruction, int] = {}
         records, left = Records(MOST_INSTRUCTIONS), MOST_INSTRUCTIONS
         for number in by_interest(timeline):
             task = timeline.tasks[number]
@@ -176,7 +177,7 @@ class _Details:
             ],
         }
 
-    def _op(self, op: Any) -> int:
+    def _op(self, op: Instruction) -> int:
         if op not in self._ops:
             self._ops[op] = len(self.ops)
             self.ops.append(
@@ -215,16 +216,12 @@ def _roofline(timeline: Timeline) -> Data:
     """
     machine, memory = timeline.machine, timeline.machine.memory
     clock = machine.clock_hz
-    groups: dict[str, list[int]] = {}
-    for launch in timeline.launches:
-        if launch.tasks:
-            groups.setdefault(named(launch), []).append(launch.number)
     macs: Counter[str] = Counter()
     cube: list[Data] = []
     vector: list[Data] = []
-    for name, numbers in groups.items():
-        counts = _counts(timeline.runs[number] for number in numbers)
-        launches = [timeline.launches[number] for number in numbers]
+    for kernel in timeline.kernels:
+        launches, name = kernel.ran, named(kernel.longest)
+        counts = _counts(timeline.runs[launch.number] for launch in launches)
         cycles = _covered(launches)
         hbm = sum(launch.hbm_read + launch.hbm_written for launch in launches)
         l2 = sum(launch.loaded + launch.stored for launch in launches)

@@ -16,7 +16,7 @@ from typing import Any
 
 from pyptoc.dialects.diagnostics import error
 from pyptoc.runtime.html_data import MOST_ROWS, bounds, named, page_data, short_place
-from pyptoc.runtime.timing_result import LaunchTime, PathStep, Timeline
+from pyptoc.runtime.timing_result import KernelTime, LaunchTime, PathStep, Timeline
 from pyptoc.runtime.units import percent_text, size_text, time_text
 
 PAGE = Path(__file__).parent / "page"
@@ -107,7 +107,7 @@ def _cards(timeline: Timeline) -> list[Row]:
     """The figures at the top: label, value and a note."""
     machine, seconds = timeline.machine, timeline.seconds
     nearest = max(timeline.roofs, key=timeline.near)
-    moved = timeline.hbm_read + timeline.hbm_written + timeline.left_in_l2
+    moved = timeline.hbm_moved
     ratio = ""
     if timeline.compulsory_bytes:
         ratio = f"{moved / timeline.compulsory_bytes:.2f} x what must move"
@@ -187,44 +187,29 @@ def _pipes(timeline: Timeline) -> list[Row]:
 
 def _kernels(timeline: Timeline) -> list[Row]:
     """A row a kernel: its launches together."""
-    groups: dict[str, list[LaunchTime]] = {}
-    for launch in timeline.launches:
-        groups.setdefault(named(launch), []).append(launch)
-    return [_kernel(timeline, name, group) for name, group in groups.items()]
+    return [_kernel(timeline, kernel) for kernel in timeline.kernels]
 
 
-def _kernel(timeline: Timeline, name: str, group: Sequence[LaunchTime]) -> Row:
-    ran = [launch for launch in group if launch.tasks] or group
-    longest = max(ran, key=lambda launch: launch.cycles)
-    cycles = sum(launch.cycles for launch in group)
-    busy: dict[str, float] = {}
-    for launch in group:
-        for pipe, share in launch.busy.items():
-            part = share * launch.cycles / cycles if cycles else 0.0
-            busy[pipe] = busy.get(pipe, 0.0) + part
-    loaded = sum(launch.loaded for launch in group)
-    missed = sum(launch.hbm_read for launch in group)
+def _kernel(timeline: Timeline, kernel: KernelTime) -> Row:
+    longest = kernel.longest
+    busiest = sorted(kernel.busy.items(), key=lambda item: -item[1])[:3]
     return {
-        "name": name,
+        "name": named(longest),
         "place": short_place(longest.place),
         "unit": longest.unit,
-        "launches": len(group),
-        "tasks": sum(launch.tasks for launch in group),
-        "lanes": max(launch.lanes for launch in group),
-        "waves": max(launch.waves for launch in group),
+        "launches": len(kernel.launches),
+        "tasks": kernel.tasks,
+        "lanes": kernel.lanes,
+        "waves": kernel.waves,
         "filled": _filled(timeline, longest),
-        "seconds": timeline.seconds_of(
-            max(launch.end for launch in ran) - min(launch.start for launch in ran)
-        ),
+        "seconds": timeline.seconds_of(kernel.cycles),
         "bound": longest.bound,
         "busy": ", ".join(
-            f"{pipe} {percent_text(share)}"
-            for pipe, share in sorted(busy.items(), key=lambda item: -item[1])[:3]
-            if share
+            f"{pipe} {percent_text(share)}" for pipe, share in busiest if share
         ),
-        "loaded": loaded,
-        "stored": sum(launch.stored for launch in group),
-        "hit": percent_text(1 - missed / loaded) if loaded else "-",
+        "loaded": kernel.loaded,
+        "stored": kernel.stored,
+        "hit": percent_text(kernel.l2_hit) if kernel.loaded else "-",
     }
 
 

@@ -7,14 +7,13 @@ one that uses that; a write after a read begins something new.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from pyptoc.dialects.record import record
 from pyptoc.dialects.tile_alloc import Allocation
 from pyptoc.dialects.tile_types import bytes_of
 from pyptoc.runtime.timing_record import Recorded, TaskRecord, Touch
 
 
-@dataclass
+@record(frozen=False)
 class Residence:
     """Something in a slot of a buffer; times are in cycles from the task's start."""
 

@@ -9,8 +9,8 @@ launch, then the others in order, until the bound is reached.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from pyptoc.dialects.record import record
 from pyptoc.runtime.timing_launch import LaunchRun, TaskTime
 from pyptoc.runtime.timing_record import Records, TaskRecord
 from pyptoc.runtime.timing_result import Timeline
@@ -22,7 +22,7 @@ MOST_RECORDS = 64
 """How many different steps are recorded for that: each is run once more."""
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Detail:
     """A timeline with the instructions of some of its tasks."""
 
@@ -57,7 +57,11 @@ def detail(timeline: Timeline, tasks: int | None = None) -> Detail:
     for number in by_interest(timeline):
         task = timeline.tasks[number]
         run = timeline.runs[task.launch]
-        if tasks is None and not records.has(run, task) and len(records) > MOST_RECORDS:
+        if (
+            tasks is None
+            and not records.has(run, task)
+            and len(records) >= MOST_RECORDS
+        ):
             continue
         if tasks is not None and len(found) >= tasks:
             break
@@ -102,14 +106,10 @@ def way_to_the_end(timeline: Timeline) -> list[int]:
     firsts, found = _firsts(timeline), list[int]()
     for step in reversed(timeline.chain):
         run = timeline.runs[step.launch]
-        last = next(n for n, task in enumerate(run.tasks) if _ends(task, step.end))
+        last = next(n for n, task in enumerate(run.tasks) if task.end == step.end)
         own = _lane(run, last)
         found += [firsts[step.launch] + n for n in reversed(own[-step.tasks :])]
     return found
-
-
-def _ends(task: TaskTime, end: int) -> bool:
-    return task.end == end
 
 
 def _lane(run: LaunchRun, last: int) -> list[int]:

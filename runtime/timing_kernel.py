@@ -16,7 +16,7 @@ miss ratio of each array and `T` the traffic outside. Data is never touched.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn, cast
 
@@ -237,7 +237,7 @@ class KernelTimer(Translator):
             self.line(f"return tuple({out})")
         self.names = names
 
-    def _key_block(self, ops: Any, key: LoopKey, out: str) -> None:
+    def _key_block(self, ops: Iterable[Operation], key: LoopKey, out: str) -> None:
         for op in ops:
             if op in key.needed or op.name == "arith.constant":
                 self.operation(op)

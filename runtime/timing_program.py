@@ -10,7 +10,7 @@ kernel computes is not known, so reading it is an error.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from math import prod
 from typing import Any, cast
 
@@ -25,6 +25,7 @@ from pyptoc.dialects.npu_kernel import LaunchOp, kernels_of
 from pyptoc.dialects.npu_memory import AllocOp, ReadOp, ReshapeOp
 from pyptoc.dialects.npu_place import PlaceOp
 from pyptoc.dialects.pypto.scalars import DimOp
+from pyptoc.dialects.record import record
 from pyptoc.dialects.tile_types import element_bits
 from pyptoc.runtime.codegen import Translator, to_f32
 from pyptoc.runtime.failures import raise_out_of_bounds
@@ -41,7 +42,7 @@ Events = tuple[int, ...]
 """The numbers of launches."""
 
 
-@dataclass(frozen=True)
+@record
 class Array:
     """An array outside the cores, without what is in it."""
 
@@ -58,7 +59,7 @@ class Array:
         return prod(self.shape) * self.bits // 8
 
 
-@dataclass(frozen=True)
+@record
 class Launch:
     """A launch with its sizes."""
 
@@ -79,7 +80,7 @@ class Launch:
         return tuple(array.shape for array in self.arrays)
 
 
-@dataclass
+@record(frozen=False)
 class Steering:
     """The inputs, as far as they decide what is launched."""
 

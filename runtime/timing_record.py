@@ -14,12 +14,12 @@ is asked for.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NamedTuple, cast
 
 from xdsl.ir import Operation, SSAValue
 
-from pyptoc.dialects.npu_attrs import Unit
+from pyptoc.dialects.record import record
 from pyptoc.dialects.tile import SlotOp
 from pyptoc.dialects.tile_alloc import Allocation
 from pyptoc.dialects.tile_channel import HALVES, ChannelOp, channel_type
@@ -44,7 +44,7 @@ class Touch(NamedTuple):
     writes: bool
 
 
-@dataclass
+@record(frozen=False)
 class Recorded:
     """One instruction in time, in cycles from the task's start."""
 
@@ -84,7 +84,7 @@ class Message(NamedTuple):
     """When it was given back."""
 
 
-@dataclass
+@record(frozen=False)
 class TaskRecord:
     """All of one task."""
 
@@ -137,8 +137,6 @@ class _Watch:
     """What the generated lines call."""
 
     def __init__(self, run: LaunchRun) -> None:
-        self.kernel = run.steps.kernel
-        self.mixed = run.steps.timer.unit == Unit.MIXED
         self.tails: dict[Operation, int] = {}
         self.timer = run.steps.timer
         self.begin(MOST)
