@@ -189,7 +189,7 @@ class NestTiler:
                 case AssembleOp():
                     self._assemble(op, body)
                 case MatmulOp() | ScaledMmOp():
-                    ProductTiler(self, op, body).run()
+                    ProductTiler(self, op, body.about(op)).run()
                 case scf.ForOp():
                     self._loop(op, body)
                 case scf.IfOp():
@@ -271,7 +271,7 @@ class NestTiler:
         assert monoid is not None
         element = element_type(result)
         partial = partial_type(monoid, element)
-        build = scopes[0].body.build
+        build = scopes[0].body.about(op).build
         type_ = bounded_type(scopes[0].extents(result)[-2:], partial)
         total: SSAValue | None = None
         for scope in scopes:
