@@ -5,6 +5,7 @@ The compiler from Python: `compile` a source to a `Program`, then `run` or `simu
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -89,11 +90,12 @@ class Program:
             # A size may have the name of an argument: of a scalar, a number is both.
             is_size = name in self.signature.dims and np.ndim(value) == 0
             if is_size:
-                bound.sizes[name] = int(np.asarray(value))
+                bound.sizes[name] = _size(name, value)
             if name in arguments and (arguments[name].is_scalar or not is_size):
                 given[name] = value
         known = (*bound.sizes, *given)
-        _refuse_unknown(self.signature, {n: 0 for n in inputs if n not in known})
+        sizes = tuple(self.signature.dims)
+        _refuse_unknown(self.signature, [n for n in inputs if n not in known], sizes)
         for name in [name for name, value in given.items() if isinstance(value, list)]:
             bound.values[name] = given.pop(name)
         arrays = {name: np.asarray(value) for name, value in given.items()}
@@ -108,14 +110,36 @@ class Program:
         return runner(self.module, self.machine)
 
 
-def _refuse_unknown(signature: Signature, given: dict[str, Any]) -> None:
+def _size(name: str, value: npt.ArrayLike) -> int:
+    """A size that was given as a number."""
+    import numpy as np
+
+    from pyptoc.dialects.diagnostics import error
+
+    number = np.asarray(value)
+    if number.dtype.kind not in "iu" or int(number) < 0:
+        error(
+            None,
+            "PTO501",
+            f"size {name} is {value!r}",
+            rule="a size is a whole number of at least 0",
+        )
+    return int(number)
+
+
+def _refuse_unknown(
+    signature: Signature, given: Iterable[str], sizes: Sequence[str] = ()
+) -> None:
     # In a file a spare array is only a warning; in a call it is a typing error.
     from pyptoc.dialects.diagnostics import did_you_mean
 
     names = [argument.name for argument in signature.arguments]
     for name in given:
         if name not in names:
-            hint = did_you_mean(name, names) or f"arguments: {', '.join(names)}"
+            hint = did_you_mean(name, (*sizes, *names))
+            hint = hint or f"arguments: {', '.join(names)}"
+            if sizes:
+                hint += f"; sizes: {', '.join(sizes)}"
             raise TypeError(f"@{signature.name} has no argument '{name}'; {hint}")
 
 

@@ -36,6 +36,7 @@ def inconsistencies(table: Mapping[str, Any]) -> Iterator[Problem]:
     yield from _spaces(table)
     yield from _routes(table)
     yield from _units(table)
+    yield from _cores(table)
     memory = table["memory"]
     kept, size = memory["l2_kept_bytes"], memory["l2_bytes"]
     if kept > size:
@@ -45,6 +46,27 @@ def inconsistencies(table: Mapping[str, Any]) -> Iterator[Problem]:
             at_value=True,
             rule="l2_kept_bytes <= l2_bytes",
             here=f"{kept} > {size}",
+        )
+
+
+def _cores(table: Mapping[str, Any]) -> Iterator[Problem]:
+    """A mixed task takes a cube core and two vector cores."""
+    count = table["cores"]["vector"]
+    if count < 2:
+        yield Problem(
+            ("cores", "vector"),
+            f"is {count}",
+            at_value=True,
+            rule="a mixed task takes two vector cores",
+            help="vector = 2 or more",
+        )
+    clock = table["cores"]["clock_ghz"]
+    if not 1e-3 <= clock <= 1e3:
+        yield Problem(
+            ("cores", "clock_ghz"),
+            f"is {clock:g}",
+            at_value=True,
+            rule="a clock is between 0.001 and 1000 GHz",
         )
 
 

@@ -95,6 +95,28 @@ class LaunchRun:
 
 
 @record(frozen=False)
+class Burst:
+    """Launches that overlap in time, and what they move together."""
+
+    start: int = 0
+    end: int = 0
+    hbm: float = 0.0
+    outside: int = 0
+    """Bytes to and from L2 or HBM."""
+
+    def join(self, run: LaunchRun, outside: int) -> None:
+        """Take in a launch, as the first one if those before have ended."""
+        if run.start >= self.end:
+            self.start, self.hbm, self.outside = run.start, 0.0, 0
+        self.hbm += run.hbm_bytes + run.written_back
+        self.outside += outside
+
+    def over(self, sharing: Sharing) -> int:
+        """When HBM and L2 have moved all of it, at the earliest."""
+        return self.start + ceil(max(self.hbm / sharing.hbm, self.outside / sharing.l2))
+
+
+@record(frozen=False)
 class Chip:
     """The cores and what lies in L2, while a program runs on them."""
 
@@ -111,6 +133,7 @@ class Chip:
     read: dict[int, int] = field(default_factory=dict[int, int])
     roots: dict[int, int] = field(default_factory=dict[int, int])
     """Allocations to when the last task that touches them ends."""
+    burst: Burst = field(default_factory=Burst)
 
     def __post_init__(self) -> None:
         self.free = [0] * (self.machine.cube_cores + self.machine.vector_cores)
@@ -211,7 +234,11 @@ class Placing:
                     self._note(miss, end)
         run.start = min((task.start for task in run.tasks), default=self.issued)
         run.end = max((task.end for task in run.tasks), default=self.issued)
-        run.end = max(run.end, self._floor(run))
+        if run.tasks:
+            burst = self.chip.burst
+            burst.join(run, self._outside(run))
+            run.end = max(run.end, burst.over(self.sharing))
+            burst.end = max(burst.end, run.end)
         for lane in lanes:
             if lane.last is None:
                 continue
@@ -220,16 +247,14 @@ class Placing:
                 self.chip.last[core] = lane.last
         return run
 
-    def _floor(self, run: LaunchRun) -> int:
-        """When HBM and L2 have moved the bytes of all tasks, at the earliest."""
+    def _outside(self, run: LaunchRun) -> int:
+        """The bytes that all tasks move from and to L2 or HBM."""
         times = Counter(task.step.number for task in run.tasks)
         moved = 0
         for number, count in times.items():
             named = self.steps.named(self.steps.steps[number].counts)
             moved += count * outside_bytes(named)
-        sharing = self.sharing
-        hbm = (run.hbm_bytes + run.written_back) / sharing.hbm
-        return run.start + ceil(max(hbm, moved / sharing.l2))
+        return moved
 
     def _misses(
         self, run: LaunchRun, wave: Sequence[tuple[int, ...]], works: Sequence[Work]

@@ -89,6 +89,23 @@ def test_nothing_is_faster_than_it_can_be(timelines: dict[str, Timeline]):
             assert all(cycles <= timeline.cycles for cycles in core.busy.values())
 
 
+def test_launches_that_overlap_move_no_more_than_the_chip_can():
+    """The products of each part of K are many launches that start together."""
+    text = """
+    func.func @f(%x: tensor<?x512xbf16> {pypto.dims = ["M"]}, %w: tensor<512x1024xbf16>,
+                 %b: tensor<1024xf32>) -> tensor<?x1024xbf16> {
+      %h = pypto.matmul %x, %w {tile = #pypto.cube<m = [128, 128], k = [64, 128],
+                                                   n = [128, 128], split_k = 4>}
+      %c = pypto.add %h, %b
+      %g = pypto.gelu %c
+      %o = pypto.cast %g to bf16
+      func.return %o : tensor<?x1024xbf16>
+    }
+    """
+    timeline = pyptoc.compile(text).simulate(M=4096)
+    assert max(timeline.near(roof) for roof in timeline.roofs) <= 1.0
+
+
 def test_a_core_has_one_task_at_a_time(timelines: dict[str, Timeline]):
     """The next starts when the pipe that loads is free; pipes keep their order."""
     for timeline in timelines.values():
@@ -251,6 +268,12 @@ def test_a_number_is_a_size_and_the_scalar_of_its_name():
     timeline = pyptoc.compile(COUNTED).simulate(n=64)
     assert timeline.assumed == ()
     assert [launch.tasks for launch in timeline.launches] == [2]
+
+
+@pytest.mark.parametrize("size", [-3, 3.7, "3", True])
+def test_a_size_is_a_whole_number(size: Any):
+    with pytest.raises(pyptoc.CompileError, match="whole number of at least 0"):
+        pyptoc.compile(COUNTED).simulate(n=size)
 
 
 def test_what_is_launched_follows_from_values(compiled):
