@@ -15,7 +15,7 @@ from dataclasses import field, replace
 from xdsl.dialects import func
 from xdsl.dialects.builtin import NoneAttr, TensorType
 from xdsl.dialects.scf import ForOp
-from xdsl.ir import Attribute, Block, BlockArgument, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 
 from pyptoc.dialects.expr import ONE, ZERO, Expr, minimum
