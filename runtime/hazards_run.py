@@ -36,6 +36,7 @@ from pyptoc.dialects.record import record
 from pyptoc.dialects.tile_transfer import StoreOp
 from pyptoc.dialects.walk import Walk
 from pyptoc.runtime.executor import Executable, Program
+from pyptoc.runtime.hazards import Checked
 from pyptoc.runtime.hazards_core import HazardKernel
 from pyptoc.runtime.hazards_order import HostRead, Launch
 from pyptoc.runtime.hazards_regions import Place, Region
@@ -49,23 +50,6 @@ from pyptoc.runtime.signature import find_entry
 from pyptoc.runtime.translate import Core, KernelTranslator
 
 Array = NDArray[Any]
-
-
-@record
-class Checked:
-    """How much was checked."""
-
-    tasks: int
-    kinds: int
-    """Tasks that were walked; the others do what one of these does."""
-    launches: int
-
-    @property
-    def text(self) -> str:
-        return (
-            "hazards checked: 0 races, 0 uninitialised, 0 out of bounds   "
-            f"({self.launches} launches, {self.tasks} tasks of {self.kinds} kinds)"
-        )
 
 
 @record
