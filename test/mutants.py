@@ -30,14 +30,18 @@ import conftest  # noqa: F401 (one thread for numpy)
 import numpy as np
 from mutant_programs import PROGRAMS, Source
 from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, MemRefType, ModuleOp, i64
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
 import pyptoc
 from pyptoc.dialects.assembly import int_attr, segments
 from pyptoc.dialects.diagnostics import CompileError
-from pyptoc.dialects.npu import LaunchOp, ReadOp
+from pyptoc.dialects.expr import Expr
+from pyptoc.dialects.npu import KernelOp, LaunchOp, ReadOp
+from pyptoc.dialects.npu_assembly import accesses_attr
+from pyptoc.dialects.npu_attrs import Selector, SelectorAttr, SelectorKind
 from pyptoc.dialects.npu_memory import AllocOp as ArenaOp
 from pyptoc.dialects.npu_place import PlaceOp
+from pyptoc.dialects.pypto.scalars import IndexOp
 from pyptoc.dialects.tile import (
     AllocOp,
     BarrierOp,
@@ -69,6 +73,8 @@ REASONS = {
     "change flag id": "to an id that nothing else of the pair of pipes uses",
     "delete channel op": "nothing that is left uses the channel",
     "delete wait": "a task that is still waited for came after these",
+    "narrow wait": "the range is empty, or its last task came before another",
+    "hide access": "what is left declares the same",
     "move address": "to bytes that nothing else holds meanwhile",
     "fewer slots": "the program takes turns in fewer than it has",
     "shrink workspace": "the bytes are the padding behind the last place",
@@ -166,27 +172,79 @@ def fewer_slots(op: Operation) -> bool:
 
 
 def smaller(op: Operation, by: int) -> bool:
-    """An arena with fewer bytes."""
-    if not isinstance(op, ArenaOp) or not op.results[0].uses:
+    """Memory with fewer rows (or bytes)."""
+    if not isinstance(op, ArenaOp):
         return False
-    type = op.results[0].type
+    if op.sizes:
+        op.operands = [_changed(op, op.sizes[0], -by), *op.sizes[1:]]
+        return True
+    return _retype(op, op.results[0], by)
+
+
+def _changed(op: Operation, value: SSAValue, by: int) -> SSAValue:
+    """A number that is another by so much, computed before `op`."""
+    index = IndexOp.of(Expr.sym(value) + by)
+    block = op.parent
+    assert block is not None
+    block.insert_ops_before([index], op)
+    return index.results[0]
+
+
+def _retype(op: Operation, result: SSAValue, by: int) -> bool:
+    """Arenas only: nothing but places uses them, whatever their size."""
+    type = result.type
     assert isinstance(type, MemRefType)
-    shape = list(type.get_shape())
-    if len(shape) != 1 or shape[0] < by:
+    size = type.get_shape()[0]
+    if size < by or any(not isinstance(u.operation, PlaceOp) for u in result.uses):
         return False
     space = type.memory_space
-    new = MemRefType(type.element_type, [shape[0] - by], memory_space=space)
-    object.__setattr__(op.results[0], "_type", new)
-    return op.results[0].type == new
+    small = MemRefType(type.element_type, [size - by], memory_space=space)
+    new = ArenaOp.create(properties=op.properties, result_types=[small])
+    block = op.parent
+    assert block is not None
+    block.insert_ops_before([new], op)
+    result.replace_all_uses_with(new.results[0])
+    op.detach()
+    return True
 
 
 def other_place(op: Operation, by: int) -> bool:
     """A workspace elsewhere in its arena."""
-    if not isinstance(op, PlaceOp) or not isinstance(op.offset, int):
+    if not isinstance(op, PlaceOp):
         return False
-    if op.offset + by < 0:
+    offset = op.offset
+    if isinstance(offset, int):
+        if offset + by < 0:
+            return False
+        op.properties["static_offset"] = IntegerAttr(offset + by, i64)
+        return True
+    rest = op.operands[2:]
+    op.operands = [op.arena, _changed(op, offset, by), *rest]
+    return True
+
+
+def without_access(op: Operation, number: int) -> bool:
+    """A kernel that does not declare one of its accesses."""
+    if not isinstance(op, KernelOp) or number >= len(op.access_list):
         return False
-    op.properties["static_offset"] = IntegerAttr(op.offset + by, i64)
+    kept = [access for n, access in enumerate(op.access_list) if n != number]
+    op.properties["accesses"] = accesses_attr(kept)
+    return bool(kept)
+
+
+def narrower(op: Operation, number: int) -> bool:
+    """A launch that waits for one task less along an axis."""
+    if not isinstance(op, LaunchOp) or number >= len(op.wait_list):
+        return False
+    selector = op.wait_list[number][1]
+    if selector.kind != SelectorKind.BOX or selector.ranges[0] is None:
+        return False
+    lo, hi = selector.ranges[0]
+    box = Selector(selector.kind, ((lo, hi - 1), *selector.ranges[1:]))
+    selectors = op.selectors
+    assert selectors is not None
+    changed = [SelectorAttr(box) if n == number else s for n, s in enumerate(selectors)]
+    op.properties["selectors"] = ArrayAttr(changed)
     return True
 
 
@@ -239,13 +297,26 @@ MUTATIONS: list[tuple[str, str, tuple[type, ...], Change]] = [
         for n in range(4)
     ),
     *(
-        ("move address", f"{by:+}", (Allocation,), lambda op, by=by: other_address(op, by))
+        ("narrow wait", str(n), (LaunchOp,), lambda op, n=n: narrower(op, n))
+        for n in range(3)
+    ),
+    *(
+        ("hide access", str(n), (KernelOp,), lambda op, n=n: without_access(op, n))
+        for n in range(6)
+    ),
+    *(
+        (
+            "move address",
+            f"{by:+}",
+            (Allocation,),
+            lambda op, by=by: other_address(op, by),
+        )
         for by in (-512, -32, 16, 32, 512, 1 << 18)
     ),
     ("fewer slots", "", (AllocOp, Allocation), fewer_slots),
     *(
         ("shrink workspace", f"{by}", (ArenaOp,), lambda op, by=by: smaller(op, by))
-        for by in (64, 1024)
+        for by in (1, 64)
     ),
     *(
         ("move place", f"{by:+}", (PlaceOp,), lambda op, by=by: other_place(op, by))
