@@ -2,6 +2,7 @@
 # make lint   ruff and the type checker                   make bench  measurements
 # make calibrate  the timing model against measured kernels
 # make fuzz   2,000 random operators, after every pass    make coverage  lines tested
+# make mutants  3,000 programs with one mistake each: --check reports every one
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -9,7 +10,7 @@ OPERATOR := test/operators/grouped_matmul_swiglu_quant.mlir
 JOBS ?= auto
 PROGRAMS ?= 2000
 
-.PHONY: demo test lint bench calibrate fuzz coverage clean
+.PHONY: demo test lint bench calibrate fuzz mutants coverage clean
 
 demo: $(VENV)/.installed
 	@mkdir -p build/demo
@@ -34,6 +35,9 @@ calibrate: $(VENV)/.installed-for-tests
 
 fuzz: $(VENV)/.installed-for-tests
 	$(BIN)/python test/fuzz.py --programs=$(PROGRAMS)
+
+mutants: $(VENV)/.installed-for-tests
+	$(BIN)/python test/mutants.py
 
 coverage: $(VENV)/.installed-for-tests
 	$(BIN)/pip install -q -e '.[coverage]'

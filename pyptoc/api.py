@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from pyptoc.dialects.diagnostics import Diagnostic
     from pyptoc.runtime.hazards import Checked
+    from pyptoc.runtime.hazards_trips import AllTrips
     from pyptoc.runtime.inputs import Inputs
     from pyptoc.runtime.machine import Machine
     from pyptoc.runtime.run import Run
@@ -78,16 +79,21 @@ class Program:
         name = self.signature.name
         return run_checked(self.module, self.machine, inputs.values, name, seed)[0]
 
-    def check(self, **inputs: npt.ArrayLike) -> Checked:
+    def check(
+        self, *, trips: bool = False, **inputs: npt.ArrayLike
+    ) -> Checked | AllTrips:
         """
         Checks the program for sizes alone, no data: a hazard is a `RunError`.
 
-        inputs: as for `simulate`. What only data decides needs `run(check=True)`.
+        inputs: as for `simulate`. trips: also where loops have few trips. What only
+        data decides needs `run(check=True)`.
         """
         from pyptoc.runtime.hazards import check_program
+        from pyptoc.runtime.hazards_trips import check_trips
 
         found = self._sized(inputs, "check()")
-        return check_program(self.module, self.machine, self.signature, found)
+        check = check_trips if trips else check_program
+        return check(self.module, self.machine, self.signature, found)
 
     def simulate(self, **inputs: npt.ArrayLike) -> Timeline:
         """

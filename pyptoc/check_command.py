@@ -28,10 +28,12 @@ class CheckCommand:
     def finish(self, module: ModuleOp, timing: Timing) -> None:
         """Checks what the passes made and says how much that was."""
         from pyptoc.runtime.hazards import check_program
+        from pyptoc.runtime.hazards_trips import check_trips
 
         compiling = sum(timing.rows.values())
         started = time.perf_counter()
-        checked = check_program(module, self.machine, self.signature, self.inputs)
+        check = check_trips if self.options.check == "trips" else check_program
+        checked = check(module, self.machine, self.signature, self.inputs)
         seconds = time.perf_counter() - started
         timing.add("check", seconds)
         name = f"{self.signature.name}  for {self.machine.name}"

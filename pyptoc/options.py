@@ -202,10 +202,11 @@ def _add_running(parser: argparse.ArgumentParser) -> None:
     add("--tol", action="append", metavar="NAME=A:R", help="|d| <= A + R * |expected|")
     add(
         "--check",
-        choices=("hazards",),
-        metavar="hazards",
+        choices=("hazards", "trips"),
+        metavar="hazards|trips",
         help="races, deadlocks, memory misused: what hardware would corrupt or hang on "
-        "is an error; with --run on that run, else for the sizes of --bind",
+        "is an error; with --run on that run, else for the sizes of --bind (trips: and "
+        "for all sizes at which loops have few trips)",
     )
     add(
         "--seed",
@@ -307,6 +308,10 @@ def _check(options: Options) -> None:
             )
     elif options.tol and not options.expect:
         raise UsageError("--tol needs --expect", "add --expect=F.npz")
+    if options.check == "trips" and options.run:
+        raise UsageError(
+            "--check=trips tries many sizes; --run is one", "leave one out"
+        )
     if options.seed is not None and not (options.run and options.check):
         raise UsageError("--seed needs --run --check", "add --run --check")
     for name, given in (

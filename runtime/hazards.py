@@ -43,6 +43,8 @@ class Checked:
     launches: int
     unseen: tuple[str, ...] = ()
     """Kernels whose tasks were not walked, since data steers them."""
+    loops: tuple[tuple[int, int], ...] = ()
+    """For each loop of a kernel: its most trips, and how many were walked at most."""
 
     @property
     def text(self) -> str:
@@ -92,7 +94,12 @@ def check_program(
         raise RunError(dict.fromkeys(problems))
     kinds = sum(check.walked for check in checks.values())
     unseen = tuple(name for name, check in checks.items() if check.reads_data)
-    return Checked(len(hazards.order.before), kinds, len(made), unseen)
+    loops = tuple(
+        (max(trips), walked)
+        for check in checks.values()
+        for trips, walked in check.loop_trips.values()
+    )
+    return Checked(len(hazards.order.before), kinds, len(made), unseen, loops)
 
 
 def _walk(check: HazardKernel, sized: Sized, launch: Launch) -> None:

@@ -1,7 +1,7 @@
 """
 Hazards within the cores of a task: a kernel as a function that walks its instructions.
 
-    scf.for %k = %c0 to %n step %c1 {           for v3 in C.trips(range(0, v1), k4):
+    scf.for %k = %c0 to %n step %c1 {           for v3 in C.trips(range(v1), k4, g9):
       tile.wait_flag [mte1 -> mte2, %s]     ->    C.wait(g5, 0 + v6)
       tile.load %x[%r, 0] [%m, 256] into %as      C.run(g7, (K[0], v8), (v9, 256))
 
@@ -50,6 +50,9 @@ from pyptoc.runtime.timing_slices import (
     write_key,
 )
 
+Loops = dict[Operation, list[Any]]
+"""Of each loop the numbers of its trips, and how many were walked at most."""
+
 FEW = 3
 """Loops of no more iterations are walked as they are."""
 
@@ -96,18 +99,24 @@ def _later_set(op: FlagOp) -> Operation | None:
 class Walker:
     """Walks the instructions of one core of one task."""
 
-    def __init__(self, slots: Slots, used: Sequence[int], ids: int) -> None:
+    def __init__(
+        self, slots: Slots, used: Sequence[int], ids: int, loops: Loops
+    ) -> None:
         self.core = CoreState(slots, used, ids)
         self.moves: Moves = []
+        self.loops = loops
 
     def trips(
-        self, indices: range, key: Callable[[int], Hashable] | None
+        self, indices: range, key: Callable[[int], Hashable] | None, loop: Operation
     ) -> Iterator[int]:
         """The iterations of a loop that are walked; the others are looked up.
 
         key: what decides an iteration, from its index; None: nothing does.
         """
+        seen = self.loops.setdefault(loop, [set(), 0])
+        seen[0].add(len(indices))
         if len(indices) <= FEW:
+            seen[1] = max(seen[1], len(indices))
             yield from indices
             return
         core, numbers = self.core, dict[Hashable, int]()
@@ -133,6 +142,7 @@ class Walker:
             if ahead:
                 core.state, ahead = states[at].copy(), False
             before = len(self.moves)
+            seen[1] = max(seen[1], len(known) + 1)
             yield index
             after = now()
             known[at, deciding] = after, self.moves[before:]
@@ -211,6 +221,7 @@ class HazardKernel(Translator):
         self.slots = {unit: slots_of(kernel, unit) for unit in Unit}
         self.buffers = {value: n for n, value in enumerate(kernel.buffer_args)}
         self.calls: list[str] = []
+        self.loop_trips: Loops = {}
         self.tasks = self.walked = 0
         self._known: set[Hashable] = set()
         self.handlers |= {
@@ -305,7 +316,8 @@ class HazardKernel(Translator):
             for pipe in (op.pipes if isinstance(op, FlagOp) else (op.pipe,))
             if op.name != "tile.barrier"
         }
-        arguments = self.slots[unit], tuple(sorted(found)), self.machine.event_ids
+        pipes, ids = tuple(sorted(found)), self.machine.event_ids
+        arguments = self.slots[unit], pipes, ids, self.loop_trips
         return f"{self.bind(Walker)}(*{self.bind(arguments)})"
 
     def place(self, op: Operation | None, values: dict[str, Any]) -> str:
@@ -343,7 +355,8 @@ class HazardKernel(Translator):
         bounds = self.refs([loop.lb, loop.ub, loop.step])
         variable = self.define(block.args[0])
         self.loops.append((variable, block.args[0]))
-        self.line(f"for {variable} in C.trips(range({bounds}), {name}):")
+        trips = f"C.trips(range({bounds}), {name}, {self.bind(loop)})"
+        self.line(f"for {variable} in {trips}:")
         with self.indented():
             self.line("pass")
             self.loop_body(block)

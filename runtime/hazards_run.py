@@ -160,6 +160,8 @@ class CheckedOrchestration(Orchestration):
         self.kept: list[Memory] = []
         self.pending: dict[int, Pending] = {}
         self.done = 0
+        self.ran: list[int] = []
+        """Of a run in a random order: the tasks, as they ran."""
         self.random = np.random.default_rng(self.seed)
         for value in args:
             if isinstance(value, Memory):
@@ -287,6 +289,7 @@ class CheckedOrchestration(Orchestration):
             pending.run(task)
             self.watch.flush()
             self.done |= 1 << task
+            self.ran.append(task)
 
     def _traced(
         self, launch: Launch, translator: KernelTranslator, memories: Any
