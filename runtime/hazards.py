@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import ModuleOp
 
 from pyptoc.dialects.diagnostics import Diagnostic, RunError
-from pyptoc.dialects.npu_kernel import kernels_of
+from pyptoc.dialects.npu_kernel import KernelOp, kernels_of
 from pyptoc.runtime.hazards_core import HazardKernel
 from pyptoc.runtime.hazards_order import Launch
 from pyptoc.runtime.hazards_regions import Place
@@ -111,7 +111,7 @@ def _walk(check: HazardKernel, sized: Sized, launch: Launch) -> None:
 
 
 def _launch(
-    sized: Sized, kernels: dict[str, object], made: list[Launch], first: int
+    sized: Sized, kernels: dict[str, KernelOp], made: list[Launch], first: int
 ) -> Launch:
     names = [value.name_hint or "memory" for value in sized.op.buffers]
     places = tuple(map(_place, sized.arrays, names))
@@ -120,7 +120,7 @@ def _launch(
         for events, selector in sized.waits
     )
     kernel = kernels[sized.kernel]
-    return Launch(sized.op, kernel, first, sized.grid, places, sized.scalars, waits)  # pyright: ignore[reportArgumentType]
+    return Launch(sized.op, kernel, first, sized.grid, places, sized.scalars, waits)
 
 
 def _place(array: Array, name: str) -> Place:

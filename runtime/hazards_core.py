@@ -74,10 +74,10 @@ class Site:
         self.op, self.pipe = op, NUMBER[op.pipe.value]
         self.boxes: BoxFunction = boxes_of(op)
         self.later = _later_set(op) if isinstance(op, FlagOp) else None
-        self.flag = (0, 0)
+        self.source = self.target = 0
         if isinstance(op, FlagOp):
             source, target = op.pipes
-            self.flag = NUMBER[source.value], NUMBER[target.value]
+            self.source, self.target = NUMBER[source.value], NUMBER[target.value]
 
 
 def _later_set(op: FlagOp) -> Operation | None:
@@ -157,10 +157,11 @@ class Walker:
         self.core.run(site.op, site.pipe, keys, boxes)
 
     def set(self, site: Site, number: int) -> None:
-        self.core.set_flag(site.op, (*site.flag, number))
+        self.core.set_flag(site.op, (site.source, site.target, number))
 
     def wait(self, site: Site, number: int) -> None:
-        self.core.wait_flag(site.op, (*site.flag, number), site.later)
+        flag = site.source, site.target, number
+        self.core.wait_flag(site.op, flag, site.later)
 
     def push(
         self, site: Site, channel: ChannelOp, key: Key, numbers: tuple[int, int]
@@ -219,7 +220,9 @@ class HazardKernel(Translator):
         self.reads_data = any(isinstance(op, ReadOp) for op in kernel.walk())
         check_places(kernel, machine)
         self.slots = {unit: slots_of(kernel, unit) for unit in Unit}
-        self.buffers = {value: n for n, value in enumerate(kernel.buffer_args)}
+        self.buffers: dict[SSAValue, int] = {
+            value: n for n, value in enumerate(kernel.buffer_args)
+        }
         self.calls: list[str] = []
         self.loop_trips: Loops = {}
         self.tasks = self.walked = 0
@@ -372,8 +375,8 @@ class HazardKernel(Translator):
 
     # Buffers.
 
-    def _keys(self, allocation: Allocation) -> tuple[Key, ...]:
-        return tuple((allocation, n) for n in range(allocation.slot_count))
+    def _keys(self, allocation: Allocation) -> list[Key]:
+        return [(allocation, n) for n in range(allocation.slot_count)]
 
     def _alloc(self, op: AllocOp) -> None:
         keys = self._keys(op)

@@ -18,7 +18,7 @@ adversarial order (`pipes.py`): what is not ordered shows as other values too.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, cast
@@ -58,8 +58,8 @@ class OneTask(Walk):
 
     index: tuple[int, ...] = ()
 
-    def tasks(self, grid: tuple[int, ...]) -> list[tuple[int, ...]]:
-        return [self.index]
+    def tasks(self, grid: Sequence[int]) -> Iterator[tuple[int, ...]]:
+        yield self.index
 
 
 class Traced(np.ndarray):
@@ -318,7 +318,7 @@ class CheckedOrchestration(Orchestration):
 
 def caller_of(translator: KernelTranslator) -> Operation:
     """The operation of the kernel that runs now."""
-    frame = sys._getframe(2)
+    frame = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]
     while frame is not None:
         if frame.f_code.co_filename == translator.file:
             return translator.line_ops[frame.f_lineno - 1] or translator.kernel
@@ -339,7 +339,7 @@ def adding(kernel: KernelOp) -> set[int]:
 
 def region_of_key(place: Place, key: Any, mode: AccessMode) -> Region:
     """The box around `array[key]`: indices, ranges and arrays of indices."""
-    keys = key if isinstance(key, tuple) else (key,)
+    keys = cast("tuple[Any, ...]", key if isinstance(key, tuple) else (key,))
     ranges: list[tuple[int, int]] = []
     exact = True
     for axis, size in enumerate(place.shape):

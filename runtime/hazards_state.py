@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, NoReturn, TypeAlias
 
 from xdsl.ir import Operation
 
@@ -70,7 +70,8 @@ class Held(NamedTuple):
 class Touch(NamedTuple):
     """The last access of one kind of a pipe."""
 
-    count: int
+    number: int
+    """How many instructions of the pipe there were then."""
     op: Operation
 
 
@@ -113,19 +114,19 @@ class State:
         clocks = self.clocks
         for place, touch in list(self.touched.items()):
             pipe = place[1]
-            if all(clocks[p][pipe] >= touch.count for p in used):
+            if all(clocks[p][pipe] >= touch.number for p in used):
                 del self.touched[place]
         for flag, wait in list(self.waits.items()):
-            if all(clocks[p][flag[1]] >= wait.count for p in used):
+            if all(clocks[p][flag[1]] >= wait.number for p in used):
                 del self.waits[flag]
         counts: list[set[int]] = [{0} for _ in PIPES]
         for pipe in used:
             counts[pipe].update(clocks[other][pipe] for other in used)
             counts[pipe].update(token.known[pipe] for token in self.tokens.values())
         for (_, pipe, _), touch in self.touched.items():
-            counts[pipe].add(touch.count)
+            counts[pipe].add(touch.number)
         for flag, wait in self.waits.items():
-            counts[flag[1]].add(wait.count)
+            counts[flag[1]].add(wait.number)
         ranks = [{c: rank for rank, c in enumerate(sorted(found))} for found in counts]
         self.clocks = [
             [ranks[q].get(count, 0) for q, count in enumerate(clock)]
@@ -136,11 +137,11 @@ class State:
             for flag, t in self.tokens.items()
         }
         self.waits = {
-            flag: Touch(ranks[flag[1]][wait.count], wait.op)
+            flag: Touch(ranks[flag[1]][wait.number], wait.op)
             for flag, wait in self.waits.items()
         }
         self.touched = {
-            place: Touch(ranks[place[1]][touch.count], touch.op)
+            place: Touch(ranks[place[1]][touch.number], touch.op)
             for place, touch in self.touched.items()
         }
         return (
@@ -181,7 +182,7 @@ class CoreState:
                 help="wait for it in between, or use another id",
             )
         wait = state.waits.get(flag)
-        if wait is not None and clock[target] < wait.count:
+        if wait is not None and clock[target] < wait.number:
             fail(
                 "PTO411",
                 f"{flag_text(flag)} may be set again before its last wait is over",
@@ -206,7 +207,9 @@ class CoreState:
         state.clocks[target] = [max(pair) for pair in zip(clock, known)]
         state.waits[flag] = Touch(clock[target], op)
 
-    def _deadlock(self, op: Instruction, flag: Flag, later: Operation | None) -> None:
+    def _deadlock(
+        self, op: Instruction, flag: Flag, later: Operation | None
+    ) -> NoReturn:
         source, target, _ = flag
         notes = [Note(f"pipe {PIPES[target]} stands here", op.location)]
         if later is None:
@@ -250,7 +253,7 @@ class CoreState:
                     continue
                 for kind in (True, False) if write else (True,):
                     before = touched.get((other, q, kind))
-                    if before is not None and clock[q] < before.count:
+                    if before is not None and clock[q] < before.number:
                         self._unordered(op, pipe, key, write, before.op, q, other, kind)
         touched[key, pipe, write] = Touch(clock[pipe], op)
 
@@ -424,8 +427,3 @@ class CoreState:
 def flag_text(flag: Flag) -> str:
     source, target, number = flag
     return f"flag [{PIPES[source]} -> {PIPES[target]}, {number}]"
-
-
-def key_parts(key: Any) -> tuple[Operation, int]:
-    """Allocation and number of a slot."""
-    return key[0], key[1]

@@ -133,7 +133,7 @@ class TaskHazards:
 
     def _join(self, sets: NDArray[Any], task: int) -> None:
         """Add a task to the sets of all pieces of a box."""
-        found = np.unique(sets).tolist()
+        found: list[int] = np.unique(sets).tolist()
         new = {old: self._number(self._sets[old] | 1 << task) for old in found}
         if len(found) == 1:
             sets[...] = new[found[0]]
@@ -160,7 +160,8 @@ class TaskHazards:
             self._unwritten(touch)
 
     def _after_all(self, touch: Touch, sets: NDArray[Any], mine: int) -> None:
-        for number in np.unique(sets).tolist():
+        numbers: list[int] = np.unique(sets).tolist()
+        for number in numbers:
             for task in ones(self._sets[number] & ~mine):
                 before = next(
                     one

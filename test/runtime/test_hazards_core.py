@@ -73,7 +73,8 @@ def test_without_a_flag_accesses_are_not_ordered(pipes: str) -> None:
     found = problem(vector(GOOD.replace(set_(pipes) + wait(pipes), "")))
     assert found.code == "PTO420"
     first, second = pipes.split(" -> ")
-    assert f"on pipe {first}" in found.message and f"on pipe {second}" in found.message
+    assert f"on pipe {first}" in found.message
+    assert f"on pipe {second}" in found.message
     shown = "bytes 0 to 255 of ub" if pipes == IN else "bytes 256 to 511 of ub"
     assert shown in found.here
     assert f"tile.set_flag [{pipes}, id]" in found.help
@@ -108,7 +109,8 @@ def test_a_flag_that_is_set_twice() -> None:
 def test_an_id_that_is_used_again_before_its_wait_is_over() -> None:
     text = vector(LOAD + set_(IN) + wait(IN) + set_(IN) + wait(IN))
     found = problem(text)
-    assert found.code == "PTO411" and "may be set again" in found.message
+    assert found.code == "PTO411"
+    assert "may be set again" in found.message
 
 
 def test_an_id_beyond_the_last() -> None:
@@ -188,7 +190,8 @@ def test_what_only_a_late_trip_does_is_seen() -> None:
     )
     walk(text, 900)
     found = problem(text, 901)
-    assert found.code == "PTO420" and "%k = 900" in found.notes[-1].message
+    assert found.code == "PTO420"
+    assert "%k = 900" in found.notes[-1].message
 
 
 # Memory ------------------------------------------------------------------------------
@@ -196,14 +199,16 @@ def test_what_only_a_late_trip_does_is_seen() -> None:
 
 def test_what_nothing_wrote_is_not_read() -> None:
     found = problem(vector(NEG))
-    assert found.code == "PTO422" and "%a" in found.message
+    assert found.code == "PTO422"
+    assert "%a" in found.message
 
 
 def test_what_was_not_written_of_a_buffer_is_not_read() -> None:
     text = GOOD.replace("[0, 0] [4, 16] into %a", "[0, 0] [3, 16] into %a")
     found = problem(vector(text))
     assert found.code == "PTO422"
-    assert "rows 0 to 3" in found.message and "[3, 16] is valid" in found.message
+    assert "rows 0 to 3" in found.message
+    assert "[3, 16] is valid" in found.message
 
 
 def test_a_slot_that_was_filled_again_holds_only_the_new_rows() -> None:
@@ -236,7 +241,8 @@ def test_a_result_in_place_of_an_input_that_is_still_read() -> None:
 def test_addresses_that_the_machine_lacks(address: int, rule: str) -> None:
     buffers = BUFFERS.replace("addr = 256", f"addr = {address}")
     found = problem(vector("", buffers))
-    assert found.code == "PTO424" and rule in found.rule
+    assert found.code == "PTO424"
+    assert rule in found.rule
 
 
 # Mixed kernels -----------------------------------------------------------------------

@@ -88,7 +88,8 @@ def test_tasks_that_do_not_wait_are_named(after: str) -> None:
 def test_two_tasks_of_a_launch_write_one_element() -> None:
     kernels = copy("one", "8 * %i")
     (found,) = problems(program(kernels, "%t = npu.launch @one[4] (%x, %y)"))
-    assert found.code == "PTO421" and "tasks of one launch" in found.help
+    assert found.code == "PTO421"
+    assert "tasks of one launch" in found.help
     assert "[8 +: 8, 0 +: 16]" in found.here
 
 
@@ -96,7 +97,8 @@ def test_what_is_not_declared() -> None:
     hidden = "accesses(read %x[16 * %i, 0] [16, 16], write %y[16 * %i, 0] [8, 16])"
     kernels = copy("one", "16 * %i", hidden)
     (found,) = problems(program(kernels, "%t = npu.launch @one[4] (%x, %y)"))
-    assert found.code == "PTO426" and "[0 +: 16, 0 +: 16]" in found.message
+    assert found.code == "PTO426"
+    assert "[0 +: 16, 0 +: 16]" in found.message
 
 
 def test_memory_that_nothing_wrote() -> None:
