@@ -26,6 +26,7 @@ FAMILIES = {
     "31": "The compiler had to copy; the program is right but slower.",
     "40": "The program broke a rule of the language while it ran.",
     "41": "The flags of a kernel do not order its pipes.",
+    "42": "Memory that is used by two at once, or before it is written.",
     "50": "The command line or the inputs.",
     "51": "The description of the machine.",
     "90": "A bug in pyptoc.",

@@ -89,7 +89,7 @@ class TestUsage:
             (["f", "--expect=a.npz"], "--expect needs --run"),
             (["f", "--tol=a=1"], "--tol needs --run"),
             (["f", "--run", "--tol=a=1"], "--tol needs --expect"),
-            (["f", "--bind=M=1"], "need --run, --simulate or"),
+            (["f", "--bind=M=1"], "need --run, --simulate, --check"),
             (["f", "--run", "--split-input-file"], "--run takes one module"),
             (["f", "--pipeline"], "expected one argument"),
             (["--explain=XY"], "there is no error code 'XY'"),

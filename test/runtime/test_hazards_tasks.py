@@ -149,3 +149,15 @@ def test_random_orders_are_those_that_waits_allow() -> None:
         orders.add(tuple(order))
     assert len(orders) > 15
     assert {order[0] for order in orders} == {0, 1, 2, 3}
+
+
+def test_a_write_comes_after_what_is_read() -> None:
+    body = f"""{FIRST}
+  %u = npu.launch @two[4] (%w, %y) after(%t)
+  %v = npu.launch @one[4] (%x, %w) after(%t%more)
+"""
+    program(KERNELS, body.replace("%more", ", %u")).run(check=True, seed=1, x=X)
+    (found,) = problems(program(KERNELS, body.replace("%more", "")))
+    assert found.code == "PTO421"
+    assert "reads it" in found.notes[0].message
+    assert "writes it" in found.notes[1].message
