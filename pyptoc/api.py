@@ -8,7 +8,7 @@ import os
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from pyptoc.collector import seldom_collecting
 
@@ -47,7 +47,11 @@ class Program:
         return module_text(self.module)
 
     def run(
-        self, *, check: bool = False, seed: int | None = None, **arrays: npt.ArrayLike
+        self,
+        *,
+        check: bool | Literal["nan", "overflow"] = False,
+        seed: int | None = None,
+        **arrays: npt.ArrayLike,
     ) -> dict[str, npt.NDArray[np.generic]]:
         """
         The results by name, for arrays and numbers named like the arguments.
@@ -58,8 +62,9 @@ class Program:
         Arrays are not converted: an f32 argument takes a float32 array. bf16 and f8
         come as ml_dtypes arrays or as unsigned integers with their bits.
 
-        check: a hazard is a `RunError` (docs/checking.md); seed: tasks and pipes then
-        run in a random order that waits and flags allow. Raises
+        check: a hazard is a `RunError` (docs/checking.md), and so is the first NaN or
+        infinity made of finite numbers, or the first cast that saturates; seed: tasks
+        and pipes then run in a random order that waits and flags allow. Raises
         `CompileError` for inputs that do not fit and `RunError` for a program that
         breaks a rule while it runs.
         """
@@ -76,8 +81,9 @@ class Program:
             return self._runner(inputs.values, self.signature.name)
         from pyptoc.runtime.run import run_checked
 
-        name = self.signature.name
-        return run_checked(self.module, self.machine, inputs.values, name, seed)[0]
+        values, name = inputs.values, self.signature.name
+        numbers = None if check is True else check
+        return run_checked(self.module, self.machine, values, name, seed, numbers)[0]
 
     def check(
         self, *, trips: bool = False, **inputs: npt.ArrayLike

@@ -74,6 +74,10 @@ CODES = {
     "PTO425": "A task reads memory that no task has written.",
     "PTO426": "A task touches memory that its kernel does not declare, so that no "
     "wait knows of it.",
+    "PTO427": "With --check=nan: the first instruction whose inputs are finite and "
+    "whose result is not.",
+    "PTO428": "With --check=overflow: the first cast of a number that its type cannot "
+    "hold.",
     "PTO500": "The command line cannot be understood. pyptoc --help.",
     "PTO501": "An input is missing, or its shape or type is not the argument's. "
     "pyptoc FILE --describe shows them. Arrays are never converted; for f8 and bf16 "

@@ -202,11 +202,12 @@ def _add_running(parser: argparse.ArgumentParser) -> None:
     add("--tol", action="append", metavar="NAME=A:R", help="|d| <= A + R * |expected|")
     add(
         "--check",
-        choices=("hazards", "trips"),
-        metavar="hazards|trips",
+        choices=("hazards", "trips", "nan", "overflow"),
+        metavar="hazards|trips|nan|overflow",
         help="races, deadlocks, memory misused: what hardware would corrupt or hang on "
         "is an error; with --run on that run, else for the sizes of --bind (trips: and "
-        "for all sizes at which loops have few trips)",
+        "for all sizes at which loops have few trips); nan, overflow: also the first "
+        "instruction that makes a NaN or infinity of finite numbers, or saturates",
     )
     add(
         "--seed",
@@ -312,6 +313,13 @@ def _check(options: Options) -> None:
         raise UsageError(
             "--check=trips tries many sizes; --run is one", "leave one out"
         )
+    if options.check in ("nan", "overflow"):
+        if not options.run:
+            raise UsageError(f"--check={options.check} needs --run", "add --run")
+        if options.seed is not None:
+            raise UsageError(
+                f"--check={options.check} goes in program order, no --seed"
+            )
     if options.seed is not None and not (options.run and options.check):
         raise UsageError("--seed needs --run --check", "add --run --check")
     for name, given in (

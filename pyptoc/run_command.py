@@ -100,8 +100,11 @@ class RunCommand:
         from pyptoc.runtime.run import run_checked
 
         values, name = self.inputs.values, self.signature.name
-        seed = self.options.seed
-        results, checked = run_checked(module, self.machine, values, name, seed)
+        seed, check = self.options.seed, self.options.check
+        numbers = None if check == "hazards" else check
+        results, checked = run_checked(
+            module, self.machine, values, name, seed, numbers
+        )
         return results, f"   {checked.text}"
 
     def _verdict(self, lines: list[str], results: dict[str, Any]) -> int:

@@ -382,6 +382,8 @@ class CheckedExecutable(Executable):
 
     module: ModuleOp
     machine: Machine
+    numbers: str | None = None
+    """Also look for `nan` or `overflow`, in program order."""
     checked: Checked | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
@@ -405,7 +407,7 @@ class CheckedExecutable(Executable):
     def translated(self, name: str, pipes: Pipes | None) -> Program:
         """The entry function and all kernels."""
         buffers = CountingBuffers(self.machine)
-        core = Core(buffers, Scratch(), False, True, pipes)
+        core = Core(buffers, Scratch(), False, True, pipes, self.numbers)
         kernels = {
             name: KernelTranslator(kernel, core)
             for name, kernel in kernels_of(self.module).items()

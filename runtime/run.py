@@ -62,10 +62,12 @@ def run_checked(
     inputs: Mapping[str, Any],
     entry: str | None = None,
     seed: int | None = None,
+    numbers: str | None = None,
 ) -> tuple[dict[str, NDArray[Any]], Checked]:
     """The results of a run without hazards, and how much was checked.
 
-    seed: of a random order of tasks and pipes. Raises RunError with what is wrong,
+    seed: of a random order of tasks and pipes. numbers: `nan` or `overflow`, which is
+    then an error as well (`hazards_numbers.py`). Raises RunError with what is wrong,
     CompileError for a module without kernels.
     """
     if not has_kernels(module):
@@ -77,7 +79,7 @@ def run_checked(
         )
     from pyptoc.runtime.hazards_run import CheckedExecutable
 
-    program = CheckedExecutable(module, machine)
+    program = CheckedExecutable(module, machine, numbers)
     results = program.run(inputs, entry, seed)
     assert program.checked is not None
     return results, program.checked
