@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, cast
 
-import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr
@@ -138,10 +137,10 @@ def limits(element: Attribute, mode: str) -> tuple[float, float]:
         info = np.iinfo(dtype)
         slack = 0.5 if mode in ("rint", "round") else 0.999999
         return info.min - slack, info.max + slack
-    most = ml_dtypes.finfo(dtype).max
-    bits = np.array([most]).view(np.uint8) - 1
-    step = float(most) - float(bits.view(dtype)[0])
-    return -float(most) - step / 2, float(most) + step / 2
+    codes = np.arange(128, dtype=np.uint8).view(dtype).astype(np.float64)
+    below, most = (float(value) for value in codes[np.isfinite(codes)][-2:])
+    slack = (most - below) / 2
+    return -most - slack, most + slack
 
 
 def _part(array: Array, box: Box) -> Array:
