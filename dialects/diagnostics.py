@@ -64,6 +64,8 @@ class Diagnostic:
     help: str = ""
     """What to write instead; a fix that works."""
     at_run_time: bool = False
+    line: str | None = None
+    """The source line, where that is of no text that the driver has."""
 
     @property
     def headline(self) -> str:

@@ -16,7 +16,6 @@ from xdsl.dialects.builtin import Float32Type, IndexType, IntegerType, MemRefTyp
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
-    irdl_op_definition,
     operand_def,
     prop_def,
     result_def,
@@ -40,10 +39,11 @@ from pyptoc.dialects.assembly import (
 )
 from pyptoc.dialects.memory import check_box, check_gm
 from pyptoc.dialects.npu_assembly import parse_arrow, print_arrow
+from pyptoc.dialects.op_definition import op_definition
 from pyptoc.dialects.subscripts import Offsets
 
 
-@irdl_op_definition
+@op_definition
 class ReadOp(Offsets, IRDLOperation):
     """Reads one element of memory as a scalar: an integer as an index, or as f32.
 

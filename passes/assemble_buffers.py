@@ -56,7 +56,7 @@ from pyptoc.passes.task_builder import Roots
 from pyptoc.passes.task_form import replace_op
 from pyptoc.passes.typed import as_tensor, element_type, shape_of
 from pyptoc.passes.waits import WaitDeriver, carry_events
-from pyptoc.passes.windows import window_of
+from pyptoc.passes.windows import read_place, window_of
 from pyptoc.passes.workspaces import Workspaces
 
 POLICY = "carried"
@@ -133,19 +133,16 @@ class MemoryForm:
 
     def _resolve_reads(self) -> None:
         """Reads through views become reads of the tensor behind them."""
-        shapes, roots = self.shapes, self.roots
         for op in list(self.function.walk()):
             if not isinstance(op, scalars.ReadOp) or enclosing(op, TasksOp):
                 continue
-            window = window_of(op.source, shapes)
-            offsets = list(window.offsets)
-            for axis, offset in enumerate(op.mixed_offsets):
-                dim = window.dims[axis]
-                offsets[dim] = offsets[dim] + shapes.mixed(offset)
+            base, offsets = read_place(op, self.shapes)
             build = Builder.before(op)
-            mixed = [build.index_or_int(roots.concrete(offset)) for offset in offsets]
+            mixed = [
+                build.index_or_int(self.roots.concrete(offset)) for offset in offsets
+            ]
             type_ = op.results[0].type
-            new = scalars.ReadOp.make(window.base, mixed, result_type=type_)
+            new = scalars.ReadOp.make(base, mixed, result_type=type_)
             self._replace_root(op, new)
 
     def _replace_root(self, op: Operation, new: Operation) -> None:

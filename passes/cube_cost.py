@@ -111,11 +111,7 @@ class Tiles:
     @classmethod
     def of(cls, tile: CubeTile, walk: Walk) -> Tiles:
         """One candidate."""
-        import numpy as np
-
-        sizes = (tile.m0, tile.m1, tile.k0, tile.ka1, tile.kb1, tile.n0, tile.n1)
-        row = (*sizes, tile.split, *walk_blocks(walk))
-        return cls(*(np.array([size]) for size in row))
+        return cls.all_of([tile], walk)
 
     @classmethod
     def all_of(cls, tiles: Sequence[CubeTile], walk: Walk) -> Tiles:
@@ -155,12 +151,12 @@ class Tiles:
         return CubeTile(*sizes, walk=self.walk_at(index))
 
 
-def taken(record: Any, shape: tuple[int, ...], where: Array) -> list[Array]:
-    """The fields of `record`, broadcast to `shape`, at positions in it."""
+def taken(each: Tiles | Costs, shape: tuple[int, ...], where: Array) -> list[Array]:
+    """The arrays of `each`, broadcast to `shape`, at positions in it."""
     import numpy as np
 
     places = np.unravel_index(where, shape)
-    columns = (getattr(record, f.name) for f in fields(record))
+    columns = (getattr(each, f.name) for f in fields(each))
     return [np.broadcast_to(column, shape)[places] for column in columns]
 
 

@@ -43,8 +43,8 @@ class Contraction:
     output_scales: bool = False
     """Whether each column of the result has a scale of its own."""
     bias: bool = False
-    b_trans: bool = False
     """Whether the sum of each column starts at a number of its own."""
+    b_trans: bool = False
 
     @property
     def accumulator(self) -> Attribute:

@@ -99,6 +99,8 @@ class Cut:
         columns = {self.shapes.dims(op.operands[0])[-1] for op in self.folds}
         if not all(size.is_const for size in columns):
             return "how many columns there are is known only at run time"
+        if any(size.value == 0 for size in columns):
+            return "there is no column, so no tile would store a part"
         return None
 
     @property

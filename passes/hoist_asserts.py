@@ -36,7 +36,7 @@ from pyptoc.dialects.record import record
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.shapes import Shapes, value_of
 from pyptoc.passes.structured import defined_in
-from pyptoc.passes.windows import window_of
+from pyptoc.passes.windows import read_place, window_of
 
 
 class ComputedError(Exception):
@@ -110,7 +110,7 @@ class Checks:
             case scf.ForOp():
                 yield from map(self.shapes.expr, (op.lb, op.ub, op.step))
             case ReadOp():
-                yield from self._place(op)
+                yield from read_place(op, self.shapes)[1]
             case scf.IfOp():
                 comparison = op.cond.owner
                 if isinstance(comparison, IndexOp):
@@ -136,15 +136,6 @@ class Checks:
                 return
         raise ComputedError(origin, f"%{name}" if name else "what the loop computes")
 
-    def _place(self, op: ReadOp) -> list[Expr]:
-        """Where a read looks, in the tensor behind the views of the loop."""
-        window = window_of(op.source, self.shapes)
-        place = list(window.offsets)
-        for axis, offset in enumerate(op.mixed_offsets):
-            dim = window.dims[axis]
-            place[dim] = place[dim] + self.shapes.mixed(offset)
-        return place
-
     # -- the copy
 
     def copy(self, op: Operation, build: Builder) -> None:
@@ -156,9 +147,9 @@ class Checks:
             case ClaimOp():
                 self._claim(op, build)
             case ReadOp():
-                window = window_of(op.source, self.shapes)
-                place = [build.index_or_int(self._here(e)) for e in self._place(op)]
-                new = ReadOp.make(window.base, place, result_type=op.result.type)
+                base, offsets = read_place(op, self.shapes)
+                place = [build.index_or_int(self._here(e)) for e in offsets]
+                new = ReadOp.make(base, place, result_type=op.result.type)
                 made = build.value(new, op.result.name_hint)
                 self.values[op.result] = Expr.sym(made)
             case scf.ForOp():

@@ -24,6 +24,7 @@ from pyptoc.passes.nest_tiles import NestCandidate
 from pyptoc.passes.size_text import time_text
 from pyptoc.passes.structured import unit_of
 from pyptoc.passes.tile_candidates import COUNT, kept, percent, table_text, tile_text
+from pyptoc.passes.tile_search import UNKNOWN_SIZE
 from pyptoc.passes.tile_settings import nearest_tile
 from pyptoc.passes.whole_nests import NestBody
 
@@ -37,6 +38,8 @@ def report(
     """Remarks, and a table if one is wanted."""
     cost = found[0].cost
     spread = f"{count(cost.tasks, 'task')} in {count(cost.waves, 'wave')}"
+    if not all(is_counted(body, each) for each in body.loops):
+        spread += f" ({UNKNOWN_SIZE} stands in for a size known only at run time)"
     sides = f"{time_text(cost.cube)} of them the cube cores' and "
     sides += f"{time_text(cost.vector)} the vector cores'"
     ctx.remark(
@@ -53,6 +56,12 @@ def report(
         ctx.remark(op, text)
     if ctx.candidates is not None:
         ctx.candidates.append(table(loop, body, found))
+
+
+def is_counted(body: NestBody, loop: scf.ForOp) -> bool:
+    """Whether it is known now how often a loop runs."""
+    bounds = (loop.lb, loop.ub, loop.step)
+    return all(body.shapes.expr(bound).is_const for bound in bounds)
 
 
 def unused(op: Operation, wanted: CubeTile, tile: CubeTile) -> Iterator[str]:

@@ -28,8 +28,11 @@ def tensor_text(value: SSAValue) -> str:
 
 
 def time_text(seconds: float) -> str:
-    """`12.30 us`, with as many digits as tables have."""
-    return f"{seconds * 1e6:.2f} us"
+    """`12.30 us`, with as many digits as tables have; long times in ms or s."""
+    for factor, unit in ((1e6, "us"), (1e3, "ms")):
+        if seconds * factor < 1e4:
+            return f"{seconds * factor:.2f} {unit}"
+    return f"{seconds:.2f} s"
 
 
 def byte_text(size: float) -> str:

@@ -133,6 +133,10 @@ class BodyBuilder:
         """A builder for a nested block, which sees the values of this one."""
         return replace(self, build=build, _values=dict(self._values))
 
+    def about(self, op: Operation) -> BodyBuilder:
+        """The same place; what is emitted has the location of `op`."""
+        return replace(self, build=replace(self.build, location=op.location))
+
     def index(self, expr: Expr) -> int | SSAValue:
         """`expr` as an entry of a mixed list."""
         expr = self.roots.concrete(expr)

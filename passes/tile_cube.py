@@ -124,6 +124,7 @@ class Accumulation:
         self, body: BodyBuilder, places: list[Extent], held: Held | None = None
     ) -> SSAValue:
         """The loops over K for one output tile, at `places` along the axes."""
+        body = body.about(self.op)
         accumulator = contraction_of(self.op, self.shapes).accumulator
         m, n = places[-3:-1]
         type_ = bounded_type([m, n], accumulator)

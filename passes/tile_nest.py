@@ -72,7 +72,7 @@ from pyptoc.passes.tile_settings import TILE, WHOLE
 from pyptoc.passes.tile_vector import Scope
 from pyptoc.passes.typed import element_type
 from pyptoc.passes.whole_nests import NestBody
-from pyptoc.passes.windows import window_of
+from pyptoc.passes.windows import read_place
 from pyptoc.runtime.machine import Machine
 
 
@@ -189,7 +189,7 @@ class NestTiler:
                 case AssembleOp():
                     self._assemble(op, body)
                 case MatmulOp() | ScaledMmOp():
-                    ProductTiler(self, op, body).run()
+                    ProductTiler(self, op, body.about(op)).run()
                 case scf.ForOp():
                     self._loop(op, body)
                 case scf.IfOp():
@@ -271,7 +271,7 @@ class NestTiler:
         assert monoid is not None
         element = element_type(result)
         partial = partial_type(monoid, element)
-        build = scopes[0].body.build
+        build = scopes[0].body.about(op).build
         type_ = bounded_type(scopes[0].extents(result)[-2:], partial)
         total: SSAValue | None = None
         for scope in scopes:
@@ -293,13 +293,9 @@ class NestTiler:
 
     def _read(self, op: ReadOp, body: BodyBuilder) -> None:
         """Each task reads an element of an outer tensor, through its views."""
-        window = window_of(op.source, self.shapes)
-        place = list(window.offsets)
-        for axis, offset in enumerate(op.mixed_offsets):
-            dim = window.dims[axis]
-            place[dim] = place[dim] + self.shapes.mixed(offset)
+        base, place = read_place(op, self.shapes)
         type_ = op.result.type
-        new = ReadOp.make(window.base, list(map(body.index, place)), result_type=type_)
+        new = ReadOp.make(base, list(map(body.index, place)), result_type=type_)
         made = body.build.value(new, op.result.name_hint)
         if isinstance(type_, IndexType):
             self.shapes.bind(op.result, Expr.sym(made))

@@ -293,18 +293,18 @@ class TaskBody:
         needed = self._slice(producer) if producer and producer[0] in self.ops else []
         self._hoist_source(op, top)
         loop, scope = self._column_loop(top, needed, [initial])
-        tile = scope.tile_of(source)
+        tile, build = scope.tile_of(source), scope.body.about(op).build
         if partial != element_type(tile):
-            tile = scope.body.build.value(CastOp.make(tile, partial))
+            tile = build.value(CastOp.make(tile, partial))
         fold = type(op).create(
             operands=[tile], result_types=[type_], properties=last_axis(op)
         )
-        part = scope.body.build.value(fold)
+        part = build.value(fold)
         combine = BINARY_OPS[monoid.combine].make(loop.body.block.args[1], part)
-        scope.close(scope.body.build.value(combine))
+        scope.close(build.value(combine))
         result: SSAValue = loop.results[0]
         if partial != element:
-            result = top.body.build.value(CastOp.make(result, element))
+            result = top.body.about(op).build.value(CastOp.make(result, element))
         return result
 
     def _hoist_source(self, op: Operation, top: Scope) -> None:

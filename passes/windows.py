@@ -16,6 +16,7 @@ from __future__ import annotations
 from xdsl.ir import Operation, SSAValue
 
 from pyptoc.dialects.expr import Expr
+from pyptoc.dialects.pypto.scalars import ReadOp
 from pyptoc.dialects.pypto.shape import TransposeOp, ViewOp
 from pyptoc.dialects.record import record
 from pyptoc.dialects.subscripts import ints
@@ -60,6 +61,16 @@ def _viewed(view: ViewOp, shapes: Shapes) -> Window:
     dropped = set(view.dropped_dims)
     dims = tuple(dim for axis, dim in enumerate(inner.dims) if axis not in dropped)
     return Window(inner.base, tuple(offsets), dims)
+
+
+def read_place(read: ReadOp, shapes: Shapes) -> tuple[SSAValue, list[Expr]]:
+    """The first tensor behind the views that an element is read from, and where."""
+    window = window_of(read.source, shapes)
+    place = list(window.offsets)
+    for axis, offset in enumerate(read.mixed_offsets):
+        dim = window.dims[axis]
+        place[dim] = place[dim] + shapes.mixed(offset)
+    return window.base, place
 
 
 def erase_views(op: Operation) -> None:

@@ -18,8 +18,18 @@ if TYPE_CHECKING:
     from pyptoc.api import Program, compile
     from pyptoc.cli import main
     from pyptoc.dialects.diagnostics import CompileError, RunError
+    from pyptoc.sweeping import SweepRow, sweep
 
-__all__ = ["CompileError", "Program", "RunError", "__version__", "compile", "main"]
+__all__ = [
+    "CompileError",
+    "Program",
+    "RunError",
+    "SweepRow",
+    "__version__",
+    "compile",
+    "main",
+    "sweep",
+]
 
 __version__ = "0.1.0"
 
@@ -29,6 +39,8 @@ _LAZY = {
     "compile": "pyptoc.api",
     "Program": "pyptoc.api",
     "main": "pyptoc.cli",
+    "sweep": "pyptoc.sweeping",
+    "SweepRow": "pyptoc.sweeping",
 }
 
 

@@ -125,12 +125,13 @@ class Program:
 
         bound = Bindings()
         given: dict[str, Any] = {}
-        names = [argument.name for argument in self.signature.arguments]
+        arguments = {each.name: each for each in self.signature.arguments}
         for name, value in inputs.items():
-            # A size may have the name of an argument: a number is then both.
-            if name in self.signature.dims and np.ndim(value) == 0:
+            # A size may have the name of an argument: of a scalar, a number is both.
+            is_size = name in self.signature.dims and np.ndim(value) == 0
+            if is_size:
                 bound.sizes[name] = int(np.asarray(value))
-            if name in names and (np.ndim(value) or name not in self.signature.dims):
+            if name in arguments and (arguments[name].is_scalar or not is_size):
                 given[name] = value
         known = (*bound.sizes, *given)
         _refuse_unknown(self.signature, {n: 0 for n in inputs if n not in known})

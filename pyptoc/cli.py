@@ -94,6 +94,15 @@ def _dispatch(options: Options) -> int:
 
         sys.stdout.write(page())
         return 0
+    if options.docs_machines:
+        from pyptoc.machine_page import page
+
+        sys.stdout.write(page())
+        return 0
+    if options.sweep:
+        from pyptoc.sweep_command import sweep
+
+        return sweep(options)
     from pyptoc.command import execute
 
     return execute(options)

@@ -171,7 +171,7 @@ def _compile_unit(
         sys.stdout.write("\n".join(context.candidates))
     code = run.finish(module, unit.timing) if run is not None else 0
     if simulation is not None:
-        simulation.finish(module, unit.timing)
+        simulation.finish(module, unit.timing, {unit.name: unit.text})
     if checking is not None:
         checking.finish(module, unit.timing)
     output = None

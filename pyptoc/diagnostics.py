@@ -23,8 +23,8 @@ _OPERATION = re.compile(r"[a-z]+(\.\w+)+")
 def render(diagnostic: Diagnostic, sources: Mapping[str, str]) -> str:
     """A diagnostic as text, without a newline at its end.
 
-    `sources` maps file names to their texts; without the text of a file the source
-    line and the carets are left out.
+    `sources` maps file names to their texts; without the text of a file, or the line in
+    the diagnostic itself, the source line and the carets are left out.
     """
     place = file_place(diagnostic.location)
     excerpt = _excerpt(diagnostic, place, sources) if place is not None else None
@@ -42,9 +42,10 @@ def _excerpt(
     text = sources.get(place.filename.data)
     line, column = place.line.data, place.column.data
     source = text.split("\n") if text is not None else []
-    if not 0 < line <= len(source):
+    own = diagnostic.line
+    if own is None and not 0 < line <= len(source):
         return None
-    written = source[line - 1].rstrip("\r")
+    written = (source[line - 1] if own is None else own).rstrip("\r")
     shown = written.expandtabs(len(TAB))
     start = len(written[: column - 1].expandtabs(len(TAB)))
     # An error at the end of a line still gets one caret, behind its last character.

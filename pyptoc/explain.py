@@ -91,8 +91,19 @@ CODES = {
     "func.func private. --entry=@name chooses among several.",
     "PTO506": "--check-each ran the program after every pass on the same inputs; this "
     "is the first pass whose result differs. It is a bug of the pass.",
+    "PTO507": "--simulate places every task of every launch, which takes about 20 us "
+    "and half a kilobyte each.",
+    "PTO508": "What draws reports and plots, and dask, are optional extras: "
+    "pip install 'pyptoc[report,plot,dask]' adds them. --simulate, --trace and --sweep "
+    "need nothing further.",
+    "PTO509": "--executor=dask:ADDRESS needs a scheduler that answers, and workers "
+    "with the same version of pyptoc.",
     "PTO510": "pyptoc --list-machines names the machines; a path to a TOML file of "
     "your own is a machine, too.",
+    "PTO511": "docs/machines.md has every key of a machine file, its unit and what it "
+    'must be. A file that begins with base = "ascend950" needs only what differs.',
+    "PTO512": "--sweep=KEY=VALUES: values are 64,128 or 1..4 or 1.0..2.0+0.25 or "
+    "16..4096*2; docs/what-if.md lists the keys.",
     "PTO900": "The file named in the message holds the input, the options and the "
     "traceback.",
 }

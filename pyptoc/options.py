@@ -73,11 +73,23 @@ class Options(argparse.Namespace):
     seed: int | None = None
 
     simulate: str | None = None
+    trace: str | None = None
+    trace_tasks: int | None = None
+    report: str | None = None
+
+    sweep: list[str] = field(default_factory=list[str])
+    jobs: int | None = None
+    executor: str | None = None
+    sweep_cache: str | None = None
+    sweep_csv: str | None = None
+    sweep_json: str | None = None
+    sweep_plot: str | None = None
 
     list_passes: bool = False
     list_machines: bool = False
     list_ops: str | None = None
     docs_ops: bool = False
+    docs_machines: bool = False
     describe: bool = False
     explain: str | None = None
     version: bool = False
@@ -100,9 +112,21 @@ def _boolean(text: str) -> bool:
     return values[text.lower()]
 
 
+def _count(text: str) -> int:
+    if not text.isascii() or not text.isdigit():
+        raise argparse.ArgumentTypeError(f"'{text}' is not a count (an integer >= 0)")
+    return int(text)
+
+
 def _seed(text: str) -> int:
     if not re.fullmatch(r"[0-9]{1,18}", text):
         raise argparse.ArgumentTypeError(f"'{text}' is not a seed (an integer >= 0)")
+    return int(text)
+
+
+def _jobs(text: str) -> int:
+    if not re.fullmatch(r"[1-9][0-9]{0,3}", text):
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number of processes")
     return int(text)
 
 
@@ -124,6 +148,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_checking(parser)
     _add_running(parser)
     _add_timing(parser)
+    _add_sweeping(parser)
     _add_asking(parser)
     return parser
 
@@ -228,12 +253,47 @@ def _add_timing(parser: argparse.ArgumentParser) -> None:
         "needs the sizes (--bind or --inputs) and no data; the program only goes to a "
         "file (-o)",
     )
+    add("--trace", metavar="F.json", help="the timeline for https://ui.perfetto.dev")
+    add(
+        "--trace-tasks",
+        type=_count,
+        metavar="N",
+        help="how many tasks the trace shows with their instructions",
+    )
+    add(
+        "--report",
+        metavar="F.html",
+        help="a page that explains the time (needs pip install 'pyptoc[report]')",
+    )
+
+
+def _add_sweeping(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group("what if").add_argument
+    add(
+        "--sweep",
+        action="append",
+        metavar="KEY=VALUES",
+        help="simulate all combinations: tile.m=64,128 split_k=1..4 bind.M=16..4096*2 "
+        "plan-memory.slots=1..4 machine.clock_ghz=1.0..2.0+0.25; repeatable "
+        "(docs/what-if.md)",
+    )
+    add("--jobs", type=_jobs, metavar="N", help="processes (default: one for each CPU)")
+    add("--executor", metavar="WHERE", help="processes (default) or dask:ADDRESS")
+    add("--sweep-cache", metavar="DIR", help="keep results, and go on from there")
+    add("--sweep-csv", metavar="F.csv", help="the rows as CSV")
+    add("--sweep-json", metavar="F.json", help="the rows as JSON, with all figures")
+    add(
+        "--sweep-plot",
+        metavar="F",
+        help="a plot, .png, .svg or .html (needs pip install 'pyptoc[plot]')",
+    )
 
 
 def _add_asking(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("asking").add_argument
     flag = "store_true"
     add("--docs-ops", action=flag, help="docs/operators.md: every op in full")
+    add("--docs-machines", action=flag, help="docs/machines.md: keys of machine files")
     add("--describe", action=flag, help="what inputs the operator wants")
     add("--list-passes", action=flag, help="the passes and their options")
     add("--list-machines", action=flag, help="the machines")
@@ -298,7 +358,8 @@ def _check(options: Options) -> None:
         for name, value in only.items():
             if value:
                 raise UsageError(f"{name} needs --run", "add --run")
-        used = options.check_each or options.simulate or options.check
+        used = options.check_each or options.simulate is not None or options.sweep
+        used = used or options.check
         if not used and (
             options.inputs or options.random_inputs is not None or options.bind
         ):
@@ -331,5 +392,23 @@ def _check(options: Options) -> None:
             raise UsageError(
                 f"{name} takes one module; --split-input-file makes several"
             )
+    if options.simulate is None:
+        files = {"--trace": options.trace, "--report": options.report}
+        for name, value in files.items():
+            if value is not None:
+                raise UsageError(f"{name} needs --simulate", "add --simulate")
+    if options.trace_tasks is not None and options.trace is None:
+        raise UsageError("--trace-tasks needs --trace", "add --trace=F.json")
+    _check_sweep(options)
     if options.run and options.simulate:
         raise UsageError("--run and --simulate exclude each other")
+
+
+def _check_sweep(options: Options) -> None:
+    if options.sweep:
+        return
+    files = ("sweep_cache", "sweep_csv", "sweep_json", "sweep_plot")
+    for name in ("jobs", "executor", *files):
+        if getattr(options, name) is not None:
+            option = f"--{name.replace('_', '-')}"
+            raise UsageError(f"{option} needs --sweep", "add --sweep=tile.m=64,128")

@@ -7,9 +7,10 @@ function. The table goes to standard output, everything else to standard error.
 
 from __future__ import annotations
 
+import re
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -221,15 +222,30 @@ def table(rows: Sequence[Sequence[str]]) -> list[str]:
     ]
 
 
-def show(lines: Sequence[str]) -> None:
-    """Prints lines; on a terminal the verdicts have colours."""
-    if not sys.stdout.isatty():
+VERDICTS = {r"\b(ok|PASS)\b": "green", r"\bFAIL\b": "bold red"}
+"""How a terminal shows verdicts."""
+
+
+def is_terminal() -> bool:
+    """Whether standard output is one."""
+    return sys.stdout.isatty()
+
+
+def show(lines: Sequence[str], styles: Mapping[str, str] = VERDICTS) -> None:
+    """
+    Prints lines.
+
+    styles: what a terminal shows how; patterns to styles of rich.
+    """
+    if not is_terminal():
         print("\n".join(lines))
         return
     from rich.console import Console
     from rich.text import Text
 
-    text = Text("\n".join(lines))
-    text.highlight_words(["ok", "PASS"], "green", case_sensitive=True)
-    text.highlight_words(["FAIL"], "bold red", case_sensitive=True)
-    Console(highlight=False, soft_wrap=True).print(text)
+    console = Console(highlight=False, soft_wrap=True)
+    for line in lines:
+        text = Text(line)
+        for pattern, style in styles.items():
+            text.highlight_regex(re.compile(pattern), style)
+        console.print(text)

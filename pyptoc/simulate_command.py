@@ -10,12 +10,15 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from pyptoc.dialects.subscripts import count
 from pyptoc.manager import Timing
 from pyptoc.options import Options
 from pyptoc.run_command import show, table
+from pyptoc.runtime.units import size_text, time_text
+from pyptoc.timeline_files import check_files, write_files
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -24,11 +27,22 @@ if TYPE_CHECKING:
     from pyptoc.runtime.inputs import Inputs
     from pyptoc.runtime.machine import Machine
     from pyptoc.runtime.signature import Signature
-    from pyptoc.runtime.timing_result import LaunchTime, PathStep, Timeline
+    from pyptoc.runtime.timing_result import KernelTime, PathStep, Timeline
 
 PIPES = ("m", "mte1", "mte2", "fix", "v", "mte3")
+NEAR = 0.7
+"""A program that reaches this share of a roof needs no word on what limits it."""
 LONGEST = 8
 """Instructions of the critical path that are shown."""
+
+STYLES = {
+    r"^(total|moved|roofs|path|assumed|trace|report)\b": "bold cyan",
+    r"(?<=^total     )[\d.]+ \w+": "bold",
+    r"(?<=bound: )\w+": "bold yellow",
+    r"^tag  .*": "bold",
+    r"modelled, not measured.*|\(of the time.*\)|\([^()]*:\d+:\d+\)": "dim",
+}
+"""How a terminal shows the table, by patterns."""
 
 
 def sized_inputs(options: Options, module: ModuleOp) -> tuple[Signature, Inputs]:
@@ -48,23 +62,35 @@ class SimulateCommand:
     """One simulation; inputs are read before the passes start."""
 
     def __init__(self, options: Options, module: ModuleOp, machine: Machine) -> None:
+        check_files(options)
         self.options, self.machine = options, machine
         self.signature, self.inputs = sized_inputs(options, module)
         self.warnings: list[Diagnostic] = self.inputs.warnings
 
-    def finish(self, module: ModuleOp, timing: Timing) -> None:
-        """Simulates what the passes made and prints it."""
+    def finish(
+        self, module: ModuleOp, timing: Timing, sources: Mapping[str, str]
+    ) -> None:
+        """
+        Simulates what the passes made, prints it and writes the files asked for.
+
+        sources: the texts of source files by the names that locations have.
+        """
         from pyptoc.runtime.timing import simulate
 
         started = time.perf_counter()
         seed = self.options.random_inputs or 0
         timeline = simulate(module, self.machine, self.signature, self.inputs, seed)
         timing.add("simulate", time.perf_counter() - started)
+        started = time.perf_counter()
+        written = write_files(self.options, timeline, sources)
+        if written:
+            timing.add("trace and report", time.perf_counter() - started)
         if self.options.simulate == "json":
             json.dump(timeline.to_json(), sys.stdout, indent=1)
             sys.stdout.write("\n")
+            sys.stderr.write("".join(f"{line}\n" for line in written))
         else:
-            show(report(timeline))
+            show([*report(timeline), *written], STYLES)
 
 
 def report(timeline: Timeline) -> list[str]:
@@ -80,11 +106,12 @@ def report(timeline: Timeline) -> list[str]:
     )
     lines = [
         f"{head}   modelled, not measured (calibration: docs/timing.md)",
-        f"total     {_time(timeline.seconds)}   bound: {_bound(timeline)}   "
-        f"launch {_time(machine.launch_seconds)}",
+        f"total     {time_text(timeline.seconds)}   bound: {_bound(timeline)}   "
+        f"launch {time_text(machine.launch_seconds)}",
         *table(_rows(timeline)),
         f"moved     {_moved(timeline)}",
         f"roofs     {near}   (of the time, at least needed for each)",
+        *_limited(timeline),
         f"path      {_path(timeline.path)}",
     ]
     if timeline.assumed:
@@ -96,18 +123,56 @@ def _bound(timeline: Timeline) -> str:
     roof = timeline.roofs.get(timeline.bound)
     if roof is None:
         return timeline.bound
-    return f"{timeline.bound} (at least {_time(roof)})"
+    return f"{timeline.bound} (at least {time_text(roof)})"
+
+
+def nearest_roof(timeline: Timeline) -> tuple[str, float]:
+    """The roof of the work itself that is nearest, and the share of it that is reached;
+    issuing launches is no work."""
+    shares = {
+        name: timeline.near(name) for name in timeline.roofs if name != "dispatch"
+    }
+    roof = max(shares, key=lambda name: shares[name])
+    return roof, shares[roof]
+
+
+def limits(timeline: Timeline) -> str:
+    """The kernel in which most time goes, and what its busiest pipe does meanwhile."""
+    most = max(timeline.kernels, key=lambda kernel: kernel.cycles)
+    total = sum(kernel.cycles for kernel in timeline.kernels)
+    number, busy = len(most.launches), most.busy
+    launches = "launch" if number == 1 else "launches"
+    pipe = max(busy, key=lambda pipe: busy[pipe])
+    return (
+        f"{most.launches[0].kernel} takes {100 * most.cycles / total:.0f} % in "
+        f"{number} {launches} on {count(most.lanes, 'core')}, "
+        f"{pipe} busy {100 * busy[pipe]:.0f} %"
+    )
+
+
+def _limited(timeline: Timeline) -> list[str]:
+    """A line for a program that is far from each roof."""
+    if not any(launch.tasks for launch in timeline.launches):
+        return []
+    roof, reached = nearest_roof(timeline)
+    if reached >= NEAR:
+        return []
+    return [
+        f"limited   {100 * reached:.0f} % of the {roof} roof: {timeline.bound}; "
+        f"{limits(timeline)}"
+    ]
 
 
 def _moved(timeline: Timeline) -> str:
-    moved = timeline.hbm_read + timeline.hbm_written + timeline.left_in_l2
+    moved = timeline.hbm_moved
     ratio = ""
     if timeline.compulsory_bytes:
         ratio = f" = {moved / timeline.compulsory_bytes:.2f} x compulsory"
     return (
-        f"HBM read {_size(timeline.hbm_read)}, written {_size(timeline.hbm_written)} "
-        f"and {_size(timeline.left_in_l2)} left in L2{ratio}   "
-        f"workspace {_size(timeline.workspace_bytes)}"
+        f"HBM read {size_text(timeline.hbm_read)}, "
+        f"written {size_text(timeline.hbm_written)} and "
+        f"{size_text(timeline.left_in_l2)} left in L2{ratio}   "
+        f"workspace {size_text(timeline.workspace_bytes)}"
     )
 
 
@@ -132,64 +197,32 @@ def _line(step: PathStep) -> str:
 
 def _rows(timeline: Timeline) -> list[tuple[str, ...]]:
     """One row a kernel: its launches together."""
-    groups: dict[str, list[LaunchTime]] = {}
-    for launch in timeline.launches:
-        groups.setdefault(launch.kernel, []).append(launch)
-    used = [
-        pipe
-        for pipe in PIPES
-        if any(pipe in launch.busy for launch in timeline.launches)
-    ]
+    kernels = timeline.kernels
+    busy = [kernel.busy for kernel in kernels]
+    used = [pipe for pipe in PIPES if any(pipe in shares for shares in busy)]
     header = (
         *("tag", "kernel", "launches", "tasks", "cores", "waves", "time us", "bound"),
         *(f"{pipe} %" for pipe in used),
         *("read MB", "write MB", "L2 hit"),
     )
-    return [header, *(_row(timeline, group, used) for group in groups.values())]
+    return [header, *(_row(timeline, kernel, used) for kernel in kernels)]
 
 
 def _row(
-    timeline: Timeline, group: Sequence[LaunchTime], used: Sequence[str]
+    timeline: Timeline, kernel: KernelTime, used: Sequence[str]
 ) -> tuple[str, ...]:
-    first = group[0]
-    cycles = sum(launch.cycles for launch in group)
-    start, end = min(each.start for each in group), max(each.end for each in group)
-    loaded = sum(launch.loaded for launch in group)
-    missed = sum(launch.hbm_read for launch in group)
-    longest = max(group, key=lambda launch: launch.cycles)
-
-    def busy(pipe: str) -> str:
-        if pipe not in first.busy:
-            return "-"
-        share = sum(each.busy.get(pipe, 0.0) * each.cycles for each in group)
-        return f"{100 * share / cycles:.1f}" if cycles else "0"
-
+    longest, busy = kernel.longest, kernel.busy
     return (
-        first.tag or "-",
-        first.kernel,
-        str(len(group)),
-        str(sum(launch.tasks for launch in group)),
-        str(max(launch.lanes for launch in group)),
-        str(max(launch.waves for launch in group)),
-        f"{1e6 * timeline.seconds_of(end - start):.1f}",
+        longest.tag or "-",
+        longest.kernel,
+        str(len(kernel.launches)),
+        str(kernel.tasks),
+        str(kernel.lanes),
+        str(kernel.waves),
+        f"{1e6 * timeline.seconds_of(kernel.cycles):.1f}",
         longest.bound,
-        *(busy(pipe) for pipe in used),
-        f"{loaded / 1e6:.2f}",
-        f"{sum(launch.stored for launch in group) / 1e6:.2f}",
-        f"{100 * (1 - missed / loaded):.0f} %" if loaded else "-",
+        *(f"{100 * busy[pipe]:.1f}" if pipe in busy else "-" for pipe in used),
+        f"{kernel.loaded / 1e6:.2f}",
+        f"{kernel.stored / 1e6:.2f}",
+        f"{100 * kernel.l2_hit:.0f} %" if kernel.loaded else "-",
     )
-
-
-def _time(seconds: float) -> str:
-    for unit, size in (("s", 1.0), ("ms", 1e-3)):
-        if seconds >= size:
-            return f"{seconds / size:.2f} {unit}"
-    return f"{seconds * 1e6:.1f} us"
-
-
-def _size(size: float) -> str:
-    units: Iterable[tuple[str, float]] = (("GB", 1e9), ("MB", 1e6), ("KB", 1e3))
-    for unit, value in units:
-        if size >= value:
-            return f"{size / value:.2f} {unit}"
-    return f"{size:.0f} B"

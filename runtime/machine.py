@@ -3,31 +3,25 @@ What the compiler and the timing model know about a machine.
 
 A machine is a TOML file (`machines/*.toml`, or a file of the user's own): capacities,
 alignments, direct paths between memory spaces, supported types, rates and costs, with
-the unit in each key's name. `load_machine` reads it once into frozen dataclasses and
-refuses a file that misses a key, has a key nobody reads, or names an unknown space.
+the unit in each key's name. `machine_file.py` refuses what is wrong with a file and
+`load_machine` makes frozen dataclasses of it. docs/machines.md lists the keys.
 All numbers about hardware live in those files; no pass and no model holds one.
 """
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from pyptoc.dialects.diagnostics import error
-from pyptoc.runtime.machine_file import MachineFileError, Section
+from pyptoc.runtime.machine_file import check_whole, read_table, refuse
+from pyptoc.runtime.machine_keys import SPACES
 
 MACHINES = Path(__file__).parent / "machines"
-
-SPACES = ("l1", "l0a", "l0b", "l0c", "bias", "fb", "ub", "scale_a", "scale_b")
-"""The on-chip memory spaces of the `tile` dialect; `gm` is the memory outside."""
-
-PIPES = ("mte2", "mte1", "m", "fix", "v", "mte3", "s")
-"""The in-order queues of a core (some on cube cores, some on vector cores)."""
 
 
 @dataclass(frozen=True)
@@ -166,13 +160,9 @@ def load_machine(name_or_path: str | Path) -> Machine:
     A string with a slash or the ending `.toml` is a path. Raises `CompileError`:
     PTO510 for an unknown name, PTO511 for a file that is missing or wrong.
     """
-    text = str(name_or_path)
-    if isinstance(name_or_path, Path) or "/" in text or text.endswith(".toml"):
-        return _read(Path(text))
-    path = MACHINES / f"{text}.toml"
-    if text not in machine_names():
-        _unknown(text)
-    return _builtin(path)
+    if name_or_path in machine_names():
+        return _builtin(MACHINES / f"{name_or_path}.toml")
+    return machine_of(machine_table(name_or_path))
 
 
 def _unknown(name: str) -> NoReturn:
@@ -191,125 +181,90 @@ def _unknown(name: str) -> NoReturn:
 @cache
 def _builtin(path: Path) -> Machine:
     """A machine that ships with the compiler; its file does not change."""
-    return _read(path)
+    return machine_of(read_table(path, {}))
 
 
-def _read(path: Path) -> Machine:
-    try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-        return _machine(Section("", table))
-    except OSError as exc:
-        reason = exc.strerror or str(exc)
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as exc:
-        reason = f"not a TOML file: {exc}"
-    except MachineFileError as exc:
-        reason = str(exc)
-    error(
-        None,
-        "PTO511",
-        f"machine file {path}: {reason}",
-        help=f"start from a copy of {MACHINES / 'ascend950.toml'}",
+def machine_table(name_or_path: str | Path) -> dict[str, Any]:
+    """The complete table of the machine that `load_machine` makes of it."""
+    text = str(name_or_path)
+    if isinstance(name_or_path, Path) or "/" in text or text.endswith(".toml"):
+        builtin = {name: MACHINES / f"{name}.toml" for name in machine_names()}
+        return read_table(Path(text), builtin)
+    if text not in machine_names():
+        _unknown(text)
+    return read_table(MACHINES / f"{text}.toml", {})
+
+
+def machine_of(table: Mapping[str, Any]) -> Machine:
+    """
+    The machine that a table describes.
+
+    Raises `CompileError` (PTO511) where its values do not go together.
+    """
+    problems = check_whole(table)
+    if problems:
+        refuse(problems, str(table.get("name", "")))
+    cores, cube, vector = table["cores"], table["cube"], table["vector"]
+    launch, sync, fractal = table["launch"], table["sync"], table["fractal"]
+    costs = vector["cost_cycles"]
+    spaces = _spaces(table["spaces"])
+    return Machine(
+        name=table["name"],
+        summary=table["summary"],
+        cube_cores=cores["cube"],
+        vector_cores=cores["vector"],
+        clock_hz=cores["clock_ghz"] * 1e9,
+        spaces=spaces,
+        pipes={unit: tuple(names) for unit, names in table["pipes"].items()},
+        routes=_routes(table["routes"], spaces),
+        event_ids=sync["event_ids_per_pipe_pair"],
+        cross_core_flags=sync["cross_core_flags"],
+        fractal_rows=fractal["rows"],
+        fractal_row_bytes=fractal["row_bytes"],
+        supports_mx=cube["supports_mx"],
+        macs_per_cycle=dict(cube["macs_per_cycle"]),
+        matmul_head_cycles=float(cube["head_cycles"]),
+        casts=frozenset((s, t) for s, to in vector["casts"].items() for t in to),
+        vector_bytes=vector["repeat_bytes"],
+        vector_costs={name: VectorCost(*map(float, c)) for name, c in costs.items()},
+        vector_ragged_cycles=float(vector["ragged_cycles"]),
+        memory=_memory(table["memory"]),
+        launch_seconds=launch["start_microseconds"] * 1e-6,
+        next_launch_seconds=launch["next_microseconds"] * 1e-6,
+        task_seconds=launch["task_microseconds"] * 1e-6,
+        wait_seconds=launch["wait_microseconds"] * 1e-6,
+        cross_core_cycles=sync["cross_core_cycles"],
     )
 
 
-def _machine(top: Section) -> Machine:
-    cores = top.section("cores")
-    cube = top.section("cube")
-    vector = top.section("vector")
-    launch = top.section("launch")
-    sync = top.section("sync")
-    fractal = top.section("fractal")
-    pipes = top.section("pipes")
-    machine = Machine(
-        name=top.text("name"),
-        summary=top.text("summary"),
-        cube_cores=cores.count("cube", least=1),
-        vector_cores=cores.count("vector", least=1),
-        clock_hz=cores.number("clock_ghz") * 1e9,
-        spaces=_spaces(top.section("spaces")),
-        pipes={unit: pipes.names(unit, PIPES) for unit in ("cube", "vector")},
-        routes=_routes(top.section("routes")),
-        event_ids=sync.count("event_ids_per_pipe_pair", least=1),
-        cross_core_flags=sync.count("cross_core_flags"),
-        fractal_rows=fractal.count("rows", least=1),
-        fractal_row_bytes=fractal.count("row_bytes", least=1),
-        supports_mx=cube.flag("supports_mx"),
-        macs_per_cycle=_macs(cube.section("macs_per_cycle")),
-        matmul_head_cycles=cube.number("head_cycles"),
-        casts=_casts(vector.section("casts")),
-        vector_bytes=vector.count("repeat_bytes", least=1),
-        vector_costs=_vector_costs(vector.section("cost_cycles")),
-        vector_ragged_cycles=vector.number("ragged_cycles"),
-        memory=_memory(top.section("memory")),
-        launch_seconds=launch.number("start_microseconds") * 1e-6,
-        next_launch_seconds=launch.number("next_microseconds") * 1e-6,
-        task_seconds=launch.number("task_microseconds") * 1e-6,
-        wait_seconds=launch.number("wait_microseconds") * 1e-6,
-        cross_core_cycles=sync.count("cross_core_cycles"),
-    )
-    top.finish()
-    return machine
-
-
-def _spaces(section: Section) -> dict[str, Space]:
-    spaces: dict[str, Space] = {}
-    for name in section.entries(SPACES):
-        entry = section.section(name)
-        align = entry.count("align_bytes", least=1)
-        spaces[name] = Space(name, entry.count("size_bytes"), align)
-    for name in SPACES:
-        spaces.setdefault(name, Space(name, 0, 1))
+def _spaces(table: Mapping[str, Any]) -> dict[str, Space]:
+    spaces = {name: Space(name, 0, 1) for name in SPACES}
+    for name, entry in table.items():
+        spaces[name] = Space(name, entry["size_bytes"], entry["align_bytes"])
     return spaces
 
 
-def _routes(section: Section) -> dict[tuple[str, str], Route]:
-    routes: dict[tuple[str, str], Route] = {}
-    places = ("gm", *SPACES)
-    for source in section.entries(places):
-        targets = section.section(source)
-        for target in targets.entries(places):
-            entry = targets.section(target)
-            (pipe,) = entry.names("pipe", PIPES, single=True)
-            routes[source, target] = Route(
-                source,
-                target,
-                pipe,
-                entry.number("bytes_per_cycle"),
-                entry.number("startup_cycles"),
-            )
-    return routes
+def _routes(
+    table: Mapping[str, Any], spaces: Mapping[str, Space]
+) -> dict[tuple[str, str], Route]:
+    """The routes between memories that exist."""
+    return {
+        (source, target): Route(
+            source,
+            target,
+            entry["pipe"],
+            float(entry["bytes_per_cycle"]),
+            float(entry["startup_cycles"]),
+        )
+        for source, targets in table.items()
+        for target, entry in targets.items()
+        if all(place == "gm" or spaces[place].bytes for place in (source, target))
+    }
 
 
-def _macs(section: Section) -> dict[str, int]:
-    return {name: section.count(name, least=1) for name in section.entries()}
-
-
-def _casts(section: Section) -> frozenset[tuple[str, str]]:
-    return frozenset(
-        (source, target)
-        for source in section.entries()
-        for target in section.names(source)
-    )
-
-
-def _vector_costs(section: Section) -> dict[str, VectorCost]:
-    costs = {name: VectorCost(*section.triple(name)) for name in section.entries()}
-    if "default" not in costs:
-        section.fail("needs a cost for 'default'")
-    return costs
-
-
-def _memory(section: Section) -> Memory:
-    return Memory(
-        hbm_bytes_per_second=section.number("hbm_bytes_per_second"),
-        l2_bytes=section.count("l2_bytes"),
-        l2_kept_bytes=section.count("l2_kept_bytes"),
-        l2_to_hbm_ratio=section.number("l2_to_hbm_ratio"),
-        row_overhead_bytes=section.number("row_overhead_bytes"),
-        l2_read_bytes_per_cycle_per_core=section.number(
-            "l2_read_bytes_per_cycle_per_core"
-        ),
-        l2_write_bytes_per_cycle_per_core=section.number(
-            "l2_write_bytes_per_cycle_per_core"
-        ),
-    )
+def _memory(table: Mapping[str, Any]) -> Memory:
+    sizes = ("l2_bytes", "l2_kept_bytes")
+    values: dict[str, Any] = {
+        name: value if name in sizes else float(value) for name, value in table.items()
+    }
+    return Memory(**values)

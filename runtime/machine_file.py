@@ -1,125 +1,267 @@
-"""Typed, checked reading of a machine's TOML tables: a wrong key names its path."""
+"""
+Reading a machine's TOML file: a base, checks, and errors that point into the file.
+
+    base = "ascend950"          all that is not written here is as there
+    [spaces]
+    ub.size_bytes = 131072
+
+The keys and what they must be are in `machine_keys.py`. All problems of a file are
+found at once; what is inconsistent is only looked for where each value is right by
+itself.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from typing import NoReturn, cast
+from pathlib import Path
+from typing import Any, NoReturn, cast
+
+from pyptoc.dialects.diagnostics import (
+    CompileError,
+    Diagnostic,
+    did_you_mean,
+    file_location,
+)
+from pyptoc.dialects.record import record
+from pyptoc.runtime.machine_checks import Problem, inconsistencies
+from pyptoc.runtime.machine_keys import TREE, WILD, Key, Kind
+
+CODE = "PTO511"
+
+Table = Mapping[str, Any]
+
+BASE = "base"
+"""The key that names the machine whose values hold where a file has none."""
+
+_HELP = 'a file that begins with base = "ascend950" needs only what differs from it'
+_AT = re.compile(r" \(at line (\d+), column (\d+)\)$")
 
 
-class MachineFileError(Exception):
-    """What is wrong in a machine file, with the path of the key."""
-
-
-class Section:
+def read_table(path: Path, builtin: Mapping[str, Path]) -> dict[str, Any]:
     """
-    A table of a TOML file that remembers which of its keys were read.
+    The complete, checked table of a machine file.
 
-    Each accessor checks the kind and the range of one key; `finish` refuses keys that
-    nothing read, so that a misspelt optional key is not silently ignored.
+    builtin: the files of the machines that `base` may name.
+    Raises `CompileError` (PTO511) with all that is wrong.
     """
+    file = _File(str(path), _text(path))
+    table = file.table()
+    base: dict[str, Any] = {}
+    if BASE in table:
+        name = table.pop(BASE)
+        if not isinstance(name, str) or name not in builtin:
+            near = did_you_mean(str(name), builtin, '"').replace("?", '"?')
+            problem = Problem(
+                (BASE,),
+                f"there is no built-in machine {name!r}",
+                at_value=True,
+                rule=f"a base is one of {', '.join(builtin)}",
+                help=near,
+            )
+            file.refuse([problem])
+        base = read_table(builtin[name], {})
+        base |= {"name": path.stem, "summary": f"{name} with changes ({path.name})"}
+    problems = list(_wrong_entries(table, TREE, ()))
+    whole = merged(base, table)
+    problems += check_whole(whole, _guesses(problems))
+    if problems:
+        file.refuse(problems)
+    return whole
 
-    def __init__(self, path: str, table: Mapping[str, object]):
-        self.path = path
-        self.table = table
-        self.read: set[str] = set()
-        self.children: dict[str, Section] = {}
 
-    def fail(self, message: str, key: str = "") -> NoReturn:
-        """Raise an error about `key`, or about this whole table."""
-        where = ".".join(part for part in (self.path, key) if part)
-        raise MachineFileError(f"{where}: {message}" if where else message)
+def check_whole(table: Table, guesses: Sequence[str] = ()) -> list[Problem]:
+    """
+    What a table misses, and where its values do not go together.
 
-    def get(self, key: str) -> object:
-        """The value of `key`, which must be there."""
-        self.read.add(key)
-        if key not in self.table:
-            close = get_close_matches(key, self.table, n=1)
-            hint = f" (found '{close[0]}')" if close else ""
-            self.fail(f"missing{hint}", key)
-        return self.table[key]
+    guesses: keys that are there, misspelt.
+    """
+    problems = list(_missing(table, TREE, (), guesses))
+    if problems or guesses:
+        return problems
+    problems = list(_wrong_entries(table, TREE, ()))
+    return [] if problems else list(inconsistencies(table))
 
-    def entries(self, allowed: Sequence[str] | None = None) -> tuple[str, ...]:
-        """All keys, in the file's order, each one of `allowed`."""
-        for key in self.table:
-            if allowed is not None and key not in allowed:
-                self.fail(f"is none of {', '.join(allowed)}", key)
-        return tuple(self.table)
 
-    def section(self, key: str) -> Section:
-        """The table at `key`."""
-        value = self.get(key)
-        if not isinstance(value, dict):
-            self.fail("must be a table", key)
-        path = f"{self.path}.{key}" if self.path else key
-        child = Section(path, cast(Mapping[str, object], value))
-        self.children[key] = child
-        return child
+def merged(base: Table, changes: Table) -> dict[str, Any]:
+    """The tables as one; what `changes` has holds."""
+    result = dict(base)
+    for name, value in changes.items():
+        before = result.get(name)
+        if isinstance(value, dict) and isinstance(before, dict):
+            value = merged(cast(Table, before), cast(Table, value))
+        result[name] = value
+    return result
 
-    def text(self, key: str) -> str:
-        """The string at `key`."""
-        value = self.get(key)
-        if not isinstance(value, str):
-            self.fail(f"must be a string, is {value!r}", key)
-        return value
 
-    def flag(self, key: str) -> bool:
-        """The boolean at `key`."""
-        value = self.get(key)
-        if not isinstance(value, bool):
-            self.fail(f"must be true or false, is {value!r}", key)
-        return value
+def refuse(problems: Sequence[Problem], name: str) -> NoReturn:
+    """Raise what is wrong with a machine that is in no file of its own."""
+    raise CompileError(
+        Diagnostic(CODE, f"machine {name}: {problem.message}", rule=problem.rule,
+                   here=problem.here, help=problem.help)
+        for problem in problems
+    )  # fmt: skip
 
-    def count(self, key: str, least: int = 0) -> int:
-        """The integer at `key`, at least `least`."""
-        value = self.get(key)
-        if not isinstance(value, int) or isinstance(value, bool) or value < least:
-            self.fail(f"must be an integer of at least {least}, is {value!r}", key)
-        return value
 
-    def number(self, key: str) -> float:
-        """The number at `key`, finite and not negative."""
-        return self._number(key, self.get(key))
+def wrong_value(kind: Kind, value: object) -> str:
+    """What is wrong with a value, after the name of its key; or nothing."""
+    if not kind.accepts(value):
+        return f"must be {kind.text}, is {_shown(value)}"
+    words = cast("list[str]", value if isinstance(value, list) else [value])
+    for word in words if kind.allowed else ():
+        if word not in kind.allowed:
+            near = get_close_matches(word, kind.allowed, n=1)
+            hint = f"; did you mean '{near[0]}'?" if near else ""
+            return f"'{word}' is none of {', '.join(kind.allowed)}{hint}"
+    return ""
 
-    def triple(self, key: str) -> tuple[float, float, float]:
-        """The three numbers at `key`."""
-        value = self.get(key)
-        if not isinstance(value, list) or len(cast(list[object], value)) != 3:
-            self.fail(f"must be a list of three numbers, is {value!r}", key)
-        head, slope, tail = cast(list[object], value)
-        return (
-            self._number(key, head),
-            self._number(key, slope),
-            self._number(key, tail),
+
+def _shown(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "a table" if isinstance(value, dict) else repr(value)
+
+
+def _wrong_entries(
+    table: Table, node: Mapping[str, Any], path: tuple[str, ...]
+) -> Iterator[Problem]:
+    """Keys that do not exist, and values of the wrong kind."""
+    pattern = _pattern(path)
+    allowed = WILD.get(pattern, tuple(node))
+    for name, value in table.items():
+        here = (*path, name)
+        if name not in allowed:
+            known = (*allowed, BASE) if not path else allowed
+            near = get_close_matches(name, known, n=1)
+            hint = f"; did you mean '{near[0]}'?" if near else ""
+            listed = f"it is one of {', '.join(known)}"
+            yield Problem(here, f"unknown key{hint}", rule=listed, guess=near[:1])
+            continue
+        below: Any = node.get(name) or node.get("*")
+        if isinstance(below, Key):
+            if message := wrong_value(below.kind, value):
+                unit = f" in {below.unit}" if below.unit else ""
+                rule = f"{below.path} is {below.kind.text}{unit}: {below.meaning}"
+                yield Problem(here, message, at_value=True, rule=rule)
+        elif not isinstance(value, dict):
+            message = f"must be a table, is {_shown(value)}"
+            yield Problem(here, message, at_value=True, rule=_held(here, below))
+        else:
+            yield from _wrong_entries(cast(Table, value), below, here)
+
+
+def _held(path: tuple[str, ...], node: Mapping[str, Any]) -> str:
+    return f"it holds {', '.join(WILD.get(_pattern(path), tuple(node)))}"
+
+
+def _pattern(path: tuple[str, ...]) -> str:
+    if path[:1] in (("spaces",), ("routes",)) and len(path) > 1:
+        return ".".join((path[0], *("*" for _ in path[1:])))
+    return ".".join(path)
+
+
+def _guesses(problems: Sequence[Problem]) -> list[str]:
+    return [
+        ".".join((*problem.path[:-1], *problem.guess))
+        for problem in problems
+        if problem.guess or problem.at_value
+    ]
+
+
+def _missing(
+    table: Table,
+    node: Mapping[str, Any],
+    path: tuple[str, ...],
+    guesses: Sequence[str],
+) -> Iterator[Problem]:
+    names = tuple(table) if "*" in node else tuple(node)
+    for name in names:
+        here = (*path, name)
+        below: Any = node.get(name) or node.get("*")
+        value = table.get(name)
+        if isinstance(below, Key):
+            needed = below.required or not path
+            if name not in table and needed and ".".join(here) not in guesses:
+                yield Problem(here, "missing", rule=below.meaning, help=_HELP)
+        elif name not in table:
+            if ".".join(here) not in guesses:
+                yield Problem(here, "missing", rule=_held(here, below), help=_HELP)
+        elif isinstance(value, dict) and below is not None:
+            yield from _missing(cast(Table, value), below, here, guesses)
+
+
+@record
+class _File:
+    """A file and its text, for what is wrong in it."""
+
+    name: str
+    text: str
+
+    def table(self) -> dict[str, Any]:
+        """What the text says."""
+        try:
+            return tomllib.loads(self.text)
+        except tomllib.TOMLDecodeError as problem:
+            found = _AT.search(str(problem))
+            line, column = map(int, found.groups()) if found else self._end()
+            message = f"not a TOML file: {_AT.sub('', str(problem))}"
+            raise CompileError([self._diagnostic(message, line, column)]) from None
+        except RecursionError:
+            message = "not a machine file: it is nested too deeply"
+            raise CompileError([self._diagnostic(message, 1, 1)]) from None
+
+    def refuse(self, problems: Sequence[Problem]) -> NoReturn:
+        """Raise what is wrong, at its places."""
+        from pyptoc.runtime.toml_places import find_places
+
+        places = find_places(self.text)
+        found: list[Diagnostic] = []
+        for problem in problems:
+            message = f"{'.'.join(problem.path)}: {problem.message}"
+            path = problem.path
+            place = places.values.get(path) if problem.at_value else None
+            # What is missing is missing in the table around it.
+            while place is None and path:
+                place, path = places.keys.get(path), path[:-1]
+            line, column = (place.line, place.column) if place else (1, 1)
+            length = place.length if place else 1
+            found.append(self._diagnostic(message, line, column, length, problem))
+        raise CompileError(found)
+
+    def _end(self) -> tuple[int, int]:
+        lines = self.text.rstrip("\n").split("\n")
+        return len(lines), len(lines[-1]) + 1
+
+    def _diagnostic(
+        self,
+        message: str,
+        line: int,
+        column: int,
+        length: int = 1,
+        problem: Problem | None = None,
+    ) -> Diagnostic:
+        lines = self.text.split("\n")
+        return Diagnostic(
+            CODE,
+            message,
+            file_location(self.name, line, column),
+            length,
+            rule=problem.rule if problem else "",
+            here=problem.here if problem else "",
+            help=problem.help if problem else "",
+            line=lines[min(line, len(lines)) - 1],
         )
 
-    def names(
-        self, key: str, allowed: Sequence[str] | None = None, *, single: bool = False
-    ) -> tuple[str, ...]:
-        """The list of strings at `key` (one string if `single`)."""
-        value = self.get(key)
-        items: list[object] = [value] if single else cast(list[object], value)
-        if not isinstance(items, list):  # pyright: ignore[reportUnnecessaryIsInstance]
-            self.fail(f"must be a list of names, is {value!r}", key)
-        for item in items:
-            if not isinstance(item, str):
-                self.fail(f"must hold names, holds {item!r}", key)
-            if allowed is not None and item not in allowed:
-                self.fail(f"'{item}' is none of {', '.join(allowed)}", key)
-        return tuple(cast(list[str], items))
 
-    def finish(self) -> None:
-        """Refuse keys that were never read, here and in the tables below."""
-        for key in self.table:
-            if key not in self.read:
-                close = get_close_matches(key, sorted(self.read), n=1)
-                hint = f"; did you mean '{close[0]}'?" if close else ""
-                self.fail(f"unknown key{hint}", key)
-        for child in self.children.values():
-            child.finish()
-
-    def _number(self, key: str, value: object) -> float:
-        good = isinstance(value, (int, float)) and not isinstance(value, bool)
-        if not good or not 0 <= cast(float, value) < float("inf"):
-            self.fail(f"must be a number of at least 0, is {value!r}", key)
-        return float(cast(float, value))
+def _text(path: Path) -> str:
+    reason = ""
+    try:
+        return path.read_bytes().decode("utf-8").replace("\r\n", "\n")
+    except OSError as problem:
+        reason = problem.strerror or str(problem)
+    except ValueError as problem:  # not UTF-8, or a NUL in the name
+        reason = f"not a TOML file: {problem}"
+    message = f"machine file {str(path)!r}: {reason}"
+    raise CompileError([Diagnostic(CODE, message, help=_HELP)])

@@ -50,12 +50,22 @@ def start_at(c: Array, bias: Array, accumulate: bool) -> bool:
     return True
 
 
+def apart(a: Array, b: Array) -> Array:
+    """`b`, or a copy of the same layout where it is the memory of `a`.
+
+    A matrix times its own transpose numpy gives to another routine (syrk), which adds
+    up in another order than that for two matrices of equal values.
+    """
+    square = a.shape[-2] == b.shape[-1]
+    return b.copy("K") if square and np.may_share_memory(a, b) else b
+
+
 def product(a: Array, b: Array, c: Array, part: Array, accumulate: bool) -> None:
     """`c (+)= a @ b`: a [m, k] and b [k, n] in f32, c [m, n] in f32 or i32."""
     depth = a.shape[1]
     # The stride of a vector changes the order in which a library adds it up.
     a = np.ascontiguousarray(a) if c.shape[0] == 1 else a
-    b = np.ascontiguousarray(b) if c.shape[1] == 1 else b
+    b = apart(a, np.ascontiguousarray(b) if c.shape[1] == 1 else b)
     if c.dtype == np.int32:
         _integer_product(a, b, c, part, accumulate)
     elif not accumulate:

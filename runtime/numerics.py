@@ -123,10 +123,20 @@ def decode_f32(array: Array) -> NDArray[np.float32]:
             codes = array.reshape(-1).view(np.uint16)
             wide = np.take(_pairs(dtype), codes, mode="clip")
             return wide.view(np.float32).reshape(array.shape)
-        return np.take(_table(dtype), array.view(np.uint8), mode="clip")
+        return _looked_up(array, np.uint8)
     if dtype == F16:
-        return np.take(_table(dtype), array.view(np.uint16), mode="clip")
+        return _looked_up(array, np.uint16)
     return array.astype(np.float32)
+
+
+def _looked_up(array: Array, codes: type[np.unsignedinteger[Any]]) -> Array:
+    """The values of narrow floats; a transposed matrix stays one, as with `astype`.
+
+    How a product adds up depends on how its operands lie.
+    """
+    if array.ndim > 1 and array.strides[-1] > array.strides[-2]:
+        return _looked_up(array.swapaxes(-1, -2), codes).swapaxes(-1, -2)
+    return np.take(_table(array.dtype), array.view(codes), mode="clip")
 
 
 # Casts.

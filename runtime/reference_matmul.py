@@ -9,10 +9,10 @@ import math
 from typing import Any
 
 import numpy as np
-from xdsl.ir import Operation
 
 from pyptoc.dialects.pypto.infer_einsum import Equation
 from pyptoc.runtime import numerics
+from pyptoc.runtime.matmul import apart
 from pyptoc.runtime.numerics import Array
 from pyptoc.runtime.reference_core import Interpreter, dtype_of, handles, hint
 from pyptoc.runtime.reference_math import check_broadcast, is_dynamic_one
@@ -54,16 +54,17 @@ def _fold(a: Array, b: Array) -> Array:
     b = np.ascontiguousarray(b) if b.shape[-1] == 1 else b
     if b.ndim == 2 and a.ndim > 2:
         rows = a.reshape(math.prod(a.shape[:-1]), a.shape[-1])
-        return (rows @ b).reshape(*a.shape[:-1], b.shape[-1])
-    return np.matmul(a, b)
+        return (rows @ apart(rows, b)).reshape(*a.shape[:-1], b.shape[-1])
+    return np.matmul(a, apart(a, b))
 
 
-def check_k(interp: Interpreter, op: Operation, a: Array, b: Array) -> None:
+def check_k(interp: Interpreter, op: Any, a: Array, b: Array) -> None:
     if a.shape[-1] != b.shape[-2]:
         message = f"matmul contracts {a.shape[-1]} with {b.shape[-2]}"
         interp.fail(op, "PTO404", message)
-    batches = [np.broadcast_to(0, array.shape[:-2]) for array in (a, b)]
-    check_broadcast(interp, op, list(zip(op.operands[:2], batches, strict=True)))
+    sides = [(op.lhs, a), (op.rhs, b)]
+    batches = [(side, np.broadcast_to(0, x.shape[:-2])) for side, x in sides]
+    check_broadcast(interp, op, batches)
 
 
 @handles("pypto.matmul")

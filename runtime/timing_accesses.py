@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from pyptoc.dialects.expr import Expr, to_python
 from pyptoc.dialects.npu_attrs import Access, AccessMode
 from pyptoc.dialects.npu_kernel import KernelOp
+from pyptoc.dialects.record import record
 from pyptoc.runtime.timing_l2 import Box, Cells
 from pyptoc.runtime.timing_program import Array, Launch
 
@@ -63,7 +63,7 @@ def declared(kernel: KernelOp) -> list[Access]:
     return list(found.values())
 
 
-@dataclass
+@record(frozen=False)
 class LaunchBoxes:
     """The accesses of one launch."""
 

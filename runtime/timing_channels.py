@@ -9,13 +9,14 @@ when its slot is free, a pop when it is full; the other core learns of it
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from pyptoc.dialects.record import record
 from pyptoc.dialects.tile_channel import HALVES, ChannelType, Split
 from pyptoc.runtime.timing_state import UNSET
 
 
-@dataclass
+@record(frozen=False)
 class Channel:
     """One channel while a task is timed."""
 

@@ -15,13 +15,13 @@ machine's (`machines/*.toml`); docs/timing.md names the sources.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import ceil
 from typing import NamedTuple, cast
 
 from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Attribute, SSAValue
 
+from pyptoc.dialects.record import record
 from pyptoc.dialects.tile_channel import ChannelType
 from pyptoc.dialects.tile_indexing import GatherOp, OneHotOp, ScatterOp, TopkOp
 from pyptoc.dialects.tile_matmul import MatmulMxOp, MatmulOp
@@ -54,7 +54,7 @@ BoxCost = Callable[..., int]
 """Cycles of a box, by its extents."""
 
 
-@dataclass(frozen=True)
+@record
 class VectorTiming:
     """A vector instruction: what it adds where it must wait for earlier results, and
     what passes after its last repeat until others see its result."""

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import product
 from math import prod
 
+from pyptoc.dialects.record import record
 from pyptoc.runtime.timing_program import Array
 
 MOST_CELLS = 64
@@ -29,7 +30,7 @@ Covered = tuple[int, float]
 """The number of a cell, and bytes of it."""
 
 
-@dataclass
+@record(frozen=False)
 class Cells:
     """How an array is cut."""
 

@@ -13,17 +13,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from heapq import heapify, heapreplace
 from itertools import islice
 from math import ceil
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from xdsl.dialects.builtin import StringAttr
 
 from pyptoc.dialects.expr import to_python
 from pyptoc.dialects.npu_attrs import Selector, SelectorKind, Unit
+from pyptoc.dialects.record import record
 from pyptoc.runtime.machine import Machine
 from pyptoc.runtime.timing_accesses import LaunchBoxes, Regions
 from pyptoc.runtime.timing_l2 import L2
@@ -54,7 +56,7 @@ class TaskTime(NamedTuple):
     """The number of the launch that it waited for, or BY_CORE or BY_ISSUE."""
 
 
-@dataclass
+@record(frozen=False)
 class Lane:
     """One core, or a cube core with two vector cores."""
 
@@ -70,7 +72,7 @@ class Lane:
     """Its last task."""
 
 
-@dataclass
+@record(frozen=False)
 class LaunchRun:
     """A launch that was placed."""
 
@@ -81,16 +83,18 @@ class LaunchRun:
     hbm_bytes: float = 0.0
     written_back: float = 0.0
     """Bytes that L2 wrote to HBM meanwhile."""
+    back: list[float] = field(default_factory=list[float])
+    """The same by waves of one task a lane."""
     issued: int = 0
     start: int = 0
     """When the first task started."""
     end: int = 0
     """When the last one was done, and HBM and L2 can have moved all of the bytes."""
-    ends: Any = None
+    ends: NDArray[np.int64] | None = None
     """The end of each task by grid index, where others wait for some."""
 
 
-@dataclass
+@record(frozen=False)
 class Chip:
     """The cores and what lies in L2, while a program runs on them."""
 
@@ -239,6 +243,7 @@ class Placing:
         found = self.misses.wave(wave, loaded)
         back = l2.written_back - before
         run.written_back += back
+        run.back.append(back)
         run.hbm_bytes += sum(miss.hbm_bytes for miss in found)
         # Rounded, so that waves that write back about as much have one traffic.
         self.back = float(ceil(back / max(len(wave), 1) / 1024) * 1024)
@@ -312,6 +317,7 @@ class Waits:
 
     def _selected(self, event: int, ranges: Sequence[tuple[int, int] | None]) -> int:
         ends = self.chip.runs[event].ends
+        assert ends is not None
         box = tuple(
             slice(None) if r is None else slice(max(r[0], 0), max(r[1], 0))
             for r in ranges

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from pyptoc.dialects.record import record
 from pyptoc.dialects.tile_alloc import Allocation
 from pyptoc.runtime.timing_state import UNSET, State
 
@@ -12,7 +13,7 @@ TAIL = "tail"
 """When the last vector instruction has finished: after its tail, others see it."""
 
 
-@dataclass
+@record(frozen=False)
 class Layout:
     """Indices into the state and the counters of a core of one unit."""
 

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import prod
 
+from pyptoc.dialects.record import record
 from pyptoc.runtime.timing_accesses import INEXACT_SHARE, LaunchBoxes, Regions, Touch
 from pyptoc.runtime.timing_l2 import L2
 
@@ -20,7 +21,7 @@ MISS_CLASSES = 256
 """Miss ratios are multiples of one by this: tasks of one ratio are timed once."""
 
 
-@dataclass
+@record(frozen=False)
 class Misses:
     """What a task finds of its arrays."""
 
@@ -31,7 +32,7 @@ class Misses:
     """The cells, and whether they are written."""
 
 
-@dataclass
+@record(frozen=False)
 class _Wanted:
     """What a task of the wave wants of one array."""
 

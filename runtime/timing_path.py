@@ -1,8 +1,8 @@
 """
 The critical path in instructions: what the last instruction of a task waited for.
 
-One task of each stretch of the way to the end is run again with every instruction
-recorded. From its last one backwards, what ended when an instruction started is what it
+One task of each stretch of the way to the end is recorded (`timing_record.py`). From
+its last instruction backwards, what was done when an instruction started is what it
 waited for (on another core: a crossing earlier), else what its own pipe did before.
 """
 
@@ -14,59 +14,33 @@ from xdsl.ir import Operation
 
 from pyptoc.dialects.diagnostics import place_of
 from pyptoc.dialects.tile_types import Instruction
-from pyptoc.runtime.timing_kernel import KernelTimer
 from pyptoc.runtime.timing_launch import LaunchRun, TaskTime
-from pyptoc.runtime.timing_result import Executed, PathStep
-
-MOST = 200_000
-"""Instructions of a task that are recorded; a longer one has no path."""
-
-
-class _TooManyError(Exception):
-    pass
-
-
-def record(run: LaunchRun, task: TaskTime) -> list[Executed]:
-    """Every instruction of a task, in program order; empty for a very long task."""
-    found: list[Executed] = []
-
-    def recorder(op: Operation, core: int, start: int, end: int) -> None:
-        if len(found) >= MOST:
-            raise _TooManyError
-        assert isinstance(op, Instruction)
-        found.append(Executed(op, core, start, end))
-
-    steps = run.steps
-    timer = KernelTimer(steps.kernel, steps.machine, recorder)
-    work, miss, traffic, carried = steps.inputs[task.step.number]
-    try:
-        steps.execute(timer, work, miss, traffic, carried)
-    except _TooManyError:
-        return []
-    return found
+from pyptoc.runtime.timing_record import Recorded, Records
+from pyptoc.runtime.timing_result import PathStep
 
 
 def instruction_path(
     runs: Sequence[LaunchRun], tasks: Sequence[TaskTime]
 ) -> tuple[PathStep, ...]:
-    """The path through the given tasks, one of each stretch."""
+    """The path through the given tasks, one of each stretch; none in very long ones."""
     steps: list[PathStep] = []
-    known: dict[tuple[str, int], list[Executed]] = {}
+    records, known = Records(), dict[tuple[str, int], list[Recorded]]()
     for task in tasks:
         run = runs[task.launch]
         key = (run.launch.kernel, task.step.number)
         if key not in known:
-            known[key] = _backwards(record(run, task), run)
+            record = records.of(run, task)
+            known[key] = [] if record is None else _backwards(record.executed, run)
         steps += _merged(run, known[key])
     return tuple(steps)
 
 
-def _backwards(executed: Sequence[Executed], run: LaunchRun) -> list[Executed]:
+def _backwards(executed: Sequence[Recorded], run: LaunchRun) -> list[Recorded]:
     """The path of one task, first to last."""
     latency = run.steps.machine.cross_core_cycles
     by_end: dict[int, list[int]] = {}
     for number, one in enumerate(executed):
-        by_end.setdefault(one.end, []).append(number)
+        by_end.setdefault(one.done, []).append(number)
     before: dict[int, int] = {}
     last: dict[tuple[int, str], int] = {}
     for number, one in enumerate(executed):
@@ -74,8 +48,8 @@ def _backwards(executed: Sequence[Executed], run: LaunchRun) -> list[Executed]:
         if queue in last:
             before[number] = last[queue]
         last[queue] = number
-    path: list[Executed] = []
-    at = max(range(len(executed)), key=lambda n: executed[n].end, default=None)
+    path: list[Recorded] = []
+    at = max(range(len(executed)), key=lambda n: executed[n].done, default=None)
     while at is not None:
         one = executed[at]
         path.append(one)
@@ -91,16 +65,16 @@ def _backwards(executed: Sequence[Executed], run: LaunchRun) -> list[Executed]:
     return path
 
 
-def _merged(run: LaunchRun, path: Sequence[Executed]) -> list[PathStep]:
+def _merged(run: LaunchRun, path: Sequence[Recorded]) -> list[PathStep]:
     """One step for each instruction of the text."""
     cycles: dict[tuple[Instruction, int], int] = {}
     times: dict[tuple[Instruction, int], int] = {}
     end = 0
     for one in path:
         key = (one.op, one.core)
-        cycles[key] = cycles.get(key, 0) + one.end - max(one.start, end)
+        cycles[key] = cycles.get(key, 0) + one.done - max(one.start, end)
         times[key] = times.get(key, 0) + 1
-        end = max(end, one.end)
+        end = max(end, one.done)
     timer = run.steps.timer
     return [
         PathStep(
@@ -108,7 +82,7 @@ def _merged(run: LaunchRun, path: Sequence[Executed]) -> list[PathStep]:
             instruction=op.name.partition(".")[2],
             pipe=op.pipe.value,
             core=timer.layout_of(core).unit,
-            tag=_tag(op),
+            tag=tag_of(op),
             place=place_of(op.location) or "",
             cycles=total,
             times=times[op, core],
@@ -117,7 +91,7 @@ def _merged(run: LaunchRun, path: Sequence[Executed]) -> list[PathStep]:
     ]
 
 
-def _tag(op: Operation) -> str:
+def tag_of(op: Operation) -> str:
     """The tag of an instruction, or of what is around it."""
     found: Operation | None = op
     while found is not None:

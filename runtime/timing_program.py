@@ -10,7 +10,7 @@ kernel computes is not known, so reading it is an error.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from math import prod
 from typing import Any, cast
 
@@ -25,6 +25,7 @@ from pyptoc.dialects.npu_kernel import LaunchOp, kernels_of
 from pyptoc.dialects.npu_memory import AllocOp, ReadOp, ReshapeOp
 from pyptoc.dialects.npu_place import PlaceOp
 from pyptoc.dialects.pypto.scalars import DimOp
+from pyptoc.dialects.record import record
 from pyptoc.dialects.tile_types import element_bits
 from pyptoc.runtime.codegen import Translator, to_f32
 from pyptoc.runtime.failures import raise_beyond_arena, raise_out_of_bounds
@@ -32,11 +33,16 @@ from pyptoc.runtime.inputs import Inputs
 from pyptoc.runtime.random_inputs import LATE, make_up, settle_sizes, shape_of
 from pyptoc.runtime.signature import Argument, Signature, find_entry
 
+MOST_TASKS = 2**23
+"""More of them would take gigabytes and minutes to place, one after the other."""
+LAUNCH_TASKS = 256
+"""What a launch costs at least: 30 KB and a millisecond."""
+
 Events = tuple[int, ...]
 """The numbers of launches."""
 
 
-@dataclass(frozen=True)
+@record
 class Array:
     """An array outside the cores, without what is in it."""
 
@@ -53,7 +59,7 @@ class Array:
         return prod(self.shape) * self.bits // 8
 
 
-@dataclass(frozen=True)
+@record
 class Launch:
     """A launch with its sizes."""
 
@@ -74,7 +80,7 @@ class Launch:
         return tuple(array.shape for array in self.arrays)
 
 
-@dataclass
+@record(frozen=False)
 class Steering:
     """The inputs, as far as they decide what is launched."""
 
@@ -161,6 +167,8 @@ class _Launching(Translator):
         super().__init__()
         self.function, self.steering = function, steering
         self.launches: list[Launch] = []
+        self.tasks = 0
+        """Of all launches so far."""
         self.roots = 0
         self.arguments: dict[int, Argument] = {}
         """Arguments by the root of their array."""
@@ -304,6 +312,7 @@ class _Launching(Translator):
             waits = tuple(zip(events, selectors, strict=True))
             number = len(self.launches)
             found = Launch(number, launch, grid, arrays, scalars, waits)
+            self._count(found)
             self.launches.append(found)
             return (number,)
 
@@ -311,6 +320,21 @@ class _Launching(Translator):
         groups = (launch.grid, launch.buffers, launch.scalars, waited)
         texts = (self.tuple_of(cast("Any", group)) for group in groups)
         self._define(op, f"{self.bind(run)}({', '.join(texts)})")
+
+    def _count(self, launch: Launch) -> None:
+        """PTO507 where there are too many launches and tasks."""
+        self.tasks += max(prod(launch.grid), LAUNCH_TASKS)
+        if self.tasks > MOST_TASKS:
+            shape = " * ".join(map(str, launch.grid)) or "1"
+            error(
+                launch.op.location,
+                "PTO507",
+                "too many tasks to simulate",
+                rule=f"at most {MOST_TASKS} tasks (2^23) of all launches together, "
+                f"a launch counts for {LAUNCH_TASKS} or more",
+                here=f"{self.tasks} with launch {launch.number + 1}, of {shape}",
+                help="bind smaller sizes; a larger tile makes fewer tasks",
+            )
 
 
 def _element(op: Operation) -> Attribute:

@@ -12,9 +12,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from pyptoc.dialects.tile_types import Instruction
 from pyptoc.runtime.machine import Machine
-from pyptoc.runtime.timing_launch import TaskTime
+from pyptoc.runtime.timing_launch import LaunchRun, TaskTime
 
 BOUNDS = ("cube", "vector", "L1", "L2", "HBM", "dispatch", "dependency")
 """What may limit a program."""
@@ -63,6 +62,66 @@ class LaunchTime:
 
 
 @dataclass(frozen=True)
+class KernelTime:
+    """The launches of one kernel together."""
+
+    launches: tuple[LaunchTime, ...]
+
+    @property
+    def ran(self) -> tuple[LaunchTime, ...]:
+        """The launches that had tasks; all of them if none had."""
+        return tuple(each for each in self.launches if each.tasks) or self.launches
+
+    @property
+    def longest(self) -> LaunchTime:
+        return max(self.ran, key=lambda launch: launch.cycles)
+
+    @property
+    def cycles(self) -> int:
+        """From the start of the first to the end of the last."""
+        ends = (launch.end for launch in self.ran)
+        return max(ends) - min(launch.start for launch in self.ran)
+
+    @property
+    def tasks(self) -> int:
+        return sum(launch.tasks for launch in self.launches)
+
+    @property
+    def lanes(self) -> int:
+        """The most that one launch had."""
+        return max(launch.lanes for launch in self.launches)
+
+    @property
+    def waves(self) -> int:
+        """The most of one launch."""
+        return max(launch.waves for launch in self.launches)
+
+    @property
+    def busy(self) -> dict[str, float]:
+        """Share of the cycles of all launches that each pipe worked."""
+        total = max(sum(launch.cycles for launch in self.launches), 1)
+        busy: dict[str, float] = {}
+        for launch in self.launches:
+            for pipe, share in launch.busy.items():
+                busy[pipe] = busy.get(pipe, 0.0) + share * launch.cycles / total
+        return busy
+
+    @property
+    def loaded(self) -> int:
+        return sum(launch.loaded for launch in self.launches)
+
+    @property
+    def stored(self) -> int:
+        return sum(launch.stored for launch in self.launches)
+
+    @property
+    def l2_hit(self) -> float:
+        """The share of the loaded bytes that was in L2."""
+        missed = sum(launch.hbm_read for launch in self.launches)
+        return 1 - missed / self.loaded if self.loaded else 0.0
+
+
+@dataclass(frozen=True)
 class CoreTime:
     """One core."""
 
@@ -73,17 +132,6 @@ class CoreTime:
     busy: Mapping[str, int]
     """Cycles that each pipe worked."""
     finish: int
-
-
-@dataclass(frozen=True)
-class Executed:
-    """One instruction of a task, in cycles from the task's start."""
-
-    op: Instruction
-    core: int
-    """Of the task's cores: 0, and of a mixed kernel 1 and 2 for the vector cores."""
-    start: int
-    end: int
 
 
 @dataclass(frozen=True)
@@ -140,8 +188,9 @@ class Timeline:
     """The launches on the way to the end, first to last."""
     assumed: tuple[str, ...]
     """Arguments whose values were made up to know what is launched."""
+    runs: tuple[LaunchRun, ...] = field(repr=False)
+    """The launches as they were placed, for traces and reports."""
     _path: Callable[[], tuple[PathStep, ...]] = field(repr=False)
-    _record: Callable[[TaskTime], list[Executed]] = field(repr=False)
 
     @property
     def seconds(self) -> float:
@@ -154,6 +203,11 @@ class Timeline:
     def near(self, roof: str) -> float:
         """How near a roof the time is: 1 is on it."""
         return self.roofs[roof] / self.seconds if self.cycles else 0.0
+
+    @property
+    def hbm_moved(self) -> float:
+        """Bytes from and to HBM, with what is still to be written back."""
+        return self.hbm_read + self.hbm_written + self.left_in_l2
 
     @property
     def macs(self) -> int:
@@ -171,6 +225,14 @@ class Timeline:
     def l2_hit(self) -> float:
         """The share of the loaded bytes that was in L2."""
         return 1 - self.hbm_read / self.loaded if self.loaded else 0.0
+
+    @cached_property
+    def kernels(self) -> tuple[KernelTime, ...]:
+        """The launches by kernel, in the order of the first of each."""
+        groups: dict[str, list[LaunchTime]] = {}
+        for launch in self.launches:
+            groups.setdefault(launch.kernel, []).append(launch)
+        return tuple(KernelTime(tuple(group)) for group in groups.values())
 
     @cached_property
     def bytes(self) -> dict[str, int]:
@@ -197,13 +259,6 @@ class Timeline:
     def path(self) -> tuple[PathStep, ...]:
         """The critical path in instructions, in the order of the first of each."""
         return self._path()
-
-    def instructions(self, task: TaskTime) -> list[Executed]:
-        """Every instruction of a task in time; none if there are more than 200,000.
-
-        Works out the task again: for a few of them, not for all.
-        """
-        return self._record(task)
 
     def to_json(self) -> dict[str, Any]:
         """Plain numbers, texts, lists and dicts: what `--simulate=json` prints."""

@@ -11,14 +11,14 @@ move everything by the same number of cycles repeat, and all cores skip them at 
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass
 
 from pyptoc.dialects.diagnostics import Diagnostic, RunError
+from pyptoc.dialects.record import record
 from pyptoc.runtime.timing_channels import Channel
 from pyptoc.runtime.timing_state import KEPT, TURNS, Keys, Loop, State, shift
 
 
-@dataclass
+@record(frozen=False)
 class Turn:
     """A section stands after an iteration of a loop."""
 
@@ -32,7 +32,7 @@ class Turn:
 Section = Generator["bool | Turn", "int | None", None]
 
 
-@dataclass(frozen=True)
+@record
 class _Snapshot:
     """All cores and channels where all sections stand after an iteration."""
 

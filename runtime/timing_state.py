@@ -12,7 +12,8 @@ What they do may come round in turns (slots, flag ids): then it looks at turns.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+
+from pyptoc.dialects.record import record
 
 UNSET = -1
 """The time of a flag that nobody has set, or of a slot that is not in that state."""
@@ -29,7 +30,7 @@ FEW = 8
 State = list[int]
 
 
-@dataclass(frozen=True)
+@record
 class Loop:
     """What the translator knows of a loop."""
 

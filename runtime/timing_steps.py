@@ -9,10 +9,10 @@ large grid nearly all tasks are one of a few.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from pyptoc.dialects.npu_kernel import KernelOp
+from pyptoc.dialects.record import record
 from pyptoc.runtime.machine import Machine
 from pyptoc.runtime.timing_costs import ALONE, Traffic
 from pyptoc.runtime.timing_kernel import KernelTimer
@@ -34,7 +34,7 @@ class Work(NamedTuple):
     values: tuple[Any, ...]
 
 
-@dataclass(frozen=True, eq=False)
+@record(eq=False)
 class Step:
     """What a task does to its cores."""
 

@@ -15,7 +15,7 @@ from functools import partial
 
 from pyptoc.dialects.diagnostics import place_of
 from pyptoc.runtime.timing_launch import BY_CORE, BY_ISSUE, Chip, LaunchRun, TaskTime
-from pyptoc.runtime.timing_path import instruction_path, record
+from pyptoc.runtime.timing_path import instruction_path
 from pyptoc.runtime.timing_program import Array, Launch, Steering
 from pyptoc.runtime.timing_result import ChainStep, CoreTime, LaunchTime, Timeline
 from pyptoc.runtime.timing_steps import Step, outside_bytes
@@ -73,8 +73,8 @@ class Summary:
             workspace_bytes=self._workspace(),
             chain=chain,
             assumed=tuple(self.steering.assumed),
+            runs=tuple(runs),
             _path=partial(instruction_path, runs, tasks),
-            _record=lambda task: record(runs[task.launch], task),
         )
 
     # Counting.

@@ -13,6 +13,7 @@
 // CHECK-NEXT: scale {{ *}} scale_0
 // CHECK-NEXT: moved     HBM read 32.77 KB, written 0 B and 32.77 KB left in L2 = 1.00 x compulsory   workspace 0 B
 // CHECK-NEXT: roofs     dispatch {{[0-9]+}} %
+// CHECK-NEXT: limited   {{[0-9]+}} % of the HBM roof: dispatch; scale_0 takes 100 % in 1 launch on 1 core, {{mte[23]|v}} busy {{[0-9]+}} %
 // CHECK-NEXT: path      load {{.*}} -> mul {{[0-9]+}} (scale {{.*}}:[[#]]:[[#]]) -> store {{.*}} cycles
 // CHECK-NOT: {{.}}
 

@@ -10,6 +10,7 @@ from functools import cache
 import pytest
 from inprocess import ROOT
 
+MACHINE_READING = {"machine", "machine_checks", "machine_file", "machine_keys"}
 MATMUL = """\
 func.func @f(%a: tensor<256x256xf16>, %b: tensor<256x256xf16>) -> tensor<256x256xf32> {
   %y = pypto.matmul %a, %b
@@ -55,7 +56,7 @@ def test_modules(text: str) -> None:
     modules = loaded(text)["modules"]
     for package, wanted in (
         # Nothing that runs a program.
-        ("pyptoc.runtime", {"machine", "machine_file"}),
+        ("pyptoc.runtime", MACHINE_READING),
         ("xdsl.dialects", {"arith", "builtin", "func", "scf", "utils"}),
         # Not xDSL's canonicalisation, interpreter or command.
         ("xdsl.transforms", {"dead_code_elimination"}),

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -88,6 +87,10 @@ class TestUsage:
             (["f", "--outputs=a.npz"], "--outputs needs --run"),
             (["f", "--expect=a.npz"], "--expect needs --run"),
             (["f", "--tol=a=1"], "--tol needs --run"),
+            (["f", "--trace=a.json"], "--trace needs --simulate"),
+            (["f", "--report=a.html"], "--report needs --simulate"),
+            (["f", "--simulate", "--trace-tasks=1"], "--trace-tasks needs --trace"),
+            (["f", "--simulate", "--trace-tasks=x"], "'x' is not a count"),
             (["f", "--run", "--tol=a=1"], "--tol needs --expect"),
             (["f", "--bind=M=1"], "need --run, --simulate, --check"),
             (["f", "--run", "--split-input-file"], "--run takes one module"),
@@ -278,7 +281,9 @@ class TestSignals:
             stderr=subprocess.PIPE,
             text=True,
         )
-        time.sleep(1.0)  # it waits for its input by now
+        assert running.stdin is not None
+        running.stdin.write("// more than a pipe holds: read before this ends\n" * 9999)
+        running.stdin.flush()
         running.send_signal(signal.SIGINT)
         _, err = running.communicate(timeout=30)
         assert running.returncode == 130

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import zlib
 from dataclasses import dataclass
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -99,8 +100,10 @@ def golden(q: Array, k: Array, v: Array) -> Results:
     return {"out": out, "lse": lse}
 
 
-def attention(q: Array, k: Array, v: Array, visible: Array) -> tuple[Array, Array]:
-    """One head: out [Sq, 128] bf16 and lse [Sq, 1]."""
+def attention(
+    q: Array, k: Array, v: Array, visible: Array, element: Any = BF16
+) -> tuple[Array, Array]:
+    """One head: out [Sq, 128] in `element`, as p is, and lse [Sq, 1]."""
     scores = np.where(visible, (q @ k.T).astype(np.float64) * 128**-0.5, -np.inf)
     top = np.full((q.shape[0], 1), -np.inf)
     total = np.zeros_like(top)
@@ -112,10 +115,10 @@ def attention(q: Array, k: Array, v: Array, visible: Array) -> tuple[Array, Arra
         p = np.exp(s - base)
         keep = np.exp(top - base)
         total = total * keep + p.sum(axis=1, keepdims=True)
-        weights = p.astype(np.float32).astype(BF16).astype(np.float64)
+        weights = p.astype(np.float32).astype(element).astype(np.float64)
         sums = sums * keep + weights @ v[begin : begin + BLOCK]
         top = now
     with np.errstate(divide="ignore"):
         lse = top + np.log(total)
     out = sums / np.where(total == 0, 1.0, total)
-    return out.astype(np.float32).astype(BF16), lse.astype(np.float32)
+    return out.astype(np.float32).astype(element), lse.astype(np.float32)

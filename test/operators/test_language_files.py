@@ -36,6 +36,7 @@ LONG = settings.default is settings.get_profile("long")
 NAMES = (
     "adamw",
     "flash_attention",
+    "flash_attention_full",
     "lightning_indexer_quant",
     "mla_prolog_quant",
     "moe_gating",

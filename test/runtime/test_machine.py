@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+import tomllib
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import pytest
+from inprocess import ROOT
 
+from pyptoc.diagnostics import render
 from pyptoc.dialects.diagnostics import CompileError, Diagnostic
+from pyptoc.dialects.pypto.infer import ELEMENT_TYPES
+from pyptoc.machine_page import page
 from pyptoc.runtime.machine import MACHINES, load_machine, machine_names
+from pyptoc.runtime.machine_keys import (
+    ELEMENTS,
+    INSTRUCTIONS,
+    KEYS,
+    Key,
+    key_at,
+    paths_of,
+)
+from pyptoc.runtime.toml_places import find_places
 
 TEXT = (MACHINES / "ascend950.toml").read_text()
 
@@ -103,10 +120,14 @@ WRONG = [
     ("cube = 32", "cube = 0", "cores.cube: must be an integer of at least 1, is 0"),
     ("cube = 32", "cube = true", "cores.cube: must be an integer"),
     ("clock_ghz = 1.65", "clock_ghz = -1", "cores.clock_ghz: must be a number"),
-    ("clock_ghz = 1.65", "clock_gz = 1.65", "clock_ghz: missing (found 'clock_gz')"),
+    (
+        "clock_ghz = 1.65",
+        "clock_gz = 1.65",
+        "clock_gz: unknown key; did you mean 'clock_ghz'?",
+    ),
     ("cube = 32", "cube = 32\nbanana = 1", "cores.banana: unknown key"),
     ("[cores]", "cpu = 3\n[cores]", "cpu: unknown key"),
-    ("\nub = { size", "\nuc = { size", "spaces.uc: is none of l1, l0a"),
+    ("\nub = { size", "\nuc = { size", "spaces.uc: unknown key"),
     ("size_bytes = 65536", "size_bytes = 1.5", "spaces.l0a.size_bytes: must be an int"),
     ('pipe = "mte2"', 'pipe = "mte4"', "routes.gm.l1.pipe: 'mte4' is none of"),
     ("supports_mx = true", "supports_mx = 1", "supports_mx: must be true or false"),
@@ -114,7 +135,20 @@ WRONG = [
     ("add = [7, 0.5, 7]", "add = [7, 0.5]", "cost_cycles.add: must be a list of three"),
     ("default = [7, 1, 7]", "", "vector.cost_cycles: needs a cost for 'default'"),
     ('name = "ascend950"', "name = 950", "name: must be a string, is 950"),
-    ("[fractal]", "[fractals]", "fractal: missing (found 'fractals')"),
+    ("[fractal]", "[fractals]", "fractals: unknown key; did you mean 'fractal'?"),
+    ("rows = 16\n", "", "fractal.rows: missing"),
+    ("clock_ghz = 1.65", "clock_ghz = 0", "cores.clock_ghz: must be a number above 0"),
+    ("clock_ghz = 1.65", "clock_ghz = nan", "cores.clock_ghz: must be a number above"),
+    ("add = [7,", "addd = [7,", "addd: unknown key; did you mean 'add'?"),
+    ("f16 = 4096", "fp16 = 4096", "fp16: unknown key; did you mean 'f16'?"),
+    ('bf16 = ["f32",', 'bf16 = ["fp32",', "'fp32' is none of f32, f16"),
+    ("44739242", "134217729", "memory.l2_kept_bytes: more than L2 holds"),
+    ("262144, align", "262100, align", "spaces.l0c.size_bytes: is 262100"),
+    ("align_bytes = 512 }", "align_bytes = 96 }", "spaces.l0a.align_bytes: is 96"),
+    ("l0a = { size_bytes = 65536", "l0a = { size_bytes = 0", "l0a.size_bytes: is 0"),
+    ('"mte2", "v",', '"v",', "pipes.vector: lacks mte2"),
+    ("scale_a = { size_bytes = 4096", "scale_a = { size_bytes = 0", "room for scales"),
+    ("\nl0a = { pipe", "\nl0c = { pipe", "routes.l1.l0a: missing"),
 ]
 
 
@@ -123,6 +157,149 @@ def test_wrong_file(tmp_path: Path, old: str, new: str, message: str) -> None:
     found = diagnostic(edited(tmp_path, old, new))
     assert found.code == "PTO511"
     assert message in found.message
+
+
+def refused(path: Path, text: str) -> str:
+    """What a user sees of a file of their own."""
+    file = path / "mine.toml"
+    file.write_text(text)
+    with pytest.raises(CompileError) as caught:
+        load_machine(file)
+    shown = "\n".join(render(each, {}) for each in caught.value.diagnostics)
+    return shown.replace(str(path), "")
+
+
+def test_errors_point_into_the_file(tmp_path: Path) -> None:
+    text = """\
+base = "ascend950"
+[cores]
+clock_ghz = "fast"   # GHz
+cub = 3
+[spaces]
+ub = { size_bytes = -1, align_bytes = 32 }
+"""
+    assert (
+        refused(tmp_path, text)
+        == """\
+/mine.toml:3:13: error[PTO511]: cores.clock_ghz: must be a number above 0, is 'fast'
+ 3 | clock_ghz = "fast"   # GHz
+   |             ^^^^^^
+  rule: cores.clock_ghz is a number above 0 in GHz: clock of all cores
+/mine.toml:4:1: error[PTO511]: cores.cub: unknown key; did you mean 'cube'?
+ 4 | cub = 3
+   | ^^^
+  rule: it is one of cube, vector, clock_ghz
+/mine.toml:6:21: error[PTO511]: spaces.ub.size_bytes: must be an integer of at least \
+0, is -1
+ 6 | ub = { size_bytes = -1, align_bytes = 32 }
+   |                     ^^
+  rule: spaces.*.size_bytes is an integer of at least 0 in B: memory of one core; \
+0: it has none, and routes to and from it do not count"""
+    )
+
+
+PLACES = [
+    ('base = "ascend590"', ":1:8: ", 'did you mean "ascend950"?'),
+    ("a = 1\nb = [\n", ":2:6: ", "not a TOML file"),
+    ("x = 1 1", ":1:7: ", "not a TOML file"),
+    ('base = "ascend950"\nvector.cost_cycles.add = [\n 1,\n]', ":2:26: ", "three"),
+    ('base = "ascend950"\nmemory."l2_kept_bytes" = 9000000000', ":2:26: ", "L2 holds"),
+    ('base = \'ascend950\'\n# [x]\nname = """a\n[y]"""\n[cores]\nz=1', ":6:1", "z"),
+    ("base = 'ascend950'\nspaces = { ub = { size = 1 } }", ":2:19: ", "size_bytes"),
+    ("base = 'ascend950'\n[[cores]]\ncube = 1", ":2:3: ", "must be a table"),
+    ("base = 'ascend950'\n[spaces.ub]\nsize_bytes = 33", ":3:14: ", "33 = 1 * 32 + 1"),
+]
+
+
+@pytest.mark.parametrize(("text", "place", "words"), PLACES)
+def test_place(tmp_path: Path, text: str, place: str, words: str) -> None:
+    found = refused(tmp_path, text)
+    assert found.startswith(f"/mine.toml{place}")
+    assert words in found
+
+
+def test_what_is_missing_is_missing_in_its_table(tmp_path: Path) -> None:
+    line = TEXT.split("\n").index("[fractal]      # a matrix is stored in blocks of "
+                                  "this many rows and bytes a row") + 1  # fmt: skip
+    found = refused(tmp_path, TEXT.replace("rows = 16\n", ""))
+    assert found.startswith(
+        f"/mine.toml:{line}:2: error[PTO511]: fractal.rows: missing"
+    )
+
+
+def test_a_base_gives_what_is_left_out(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text('base = "ascend950"\n[spaces]\nub.size_bytes = 131072\n')
+    mine, base = load_machine(file), load_machine("ascend950")
+    assert mine.space("ub") == replace(base.space("ub"), bytes=131072)
+    spaces = {**base.spaces, "ub": mine.space("ub")}
+    assert mine.summary == "ascend950 with changes (mine.toml)"
+    assert mine == replace(base, name="mine", summary=mine.summary, spaces=spaces)
+
+
+def test_a_memory_of_no_bytes_has_no_routes(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text('base = "ascend950"\nspaces.fb.size_bytes = 0\n')
+    mine = load_machine(file)
+    gone = {r for r in load_machine("ascend950").routes if r not in mine.routes}
+    assert gone == {("l1", "fb")}
+
+
+def test_every_key_has_a_place() -> None:
+    """In a file with comments, inline tables, dotted tables and lists."""
+    places = find_places(TEXT)
+    paths = paths_of(tomllib.loads(TEXT))
+    assert set(places.values) >= set(paths)
+    lines = TEXT.split("\n")
+    for path in paths:
+        place = places.values[path]
+        shown = lines[place.line - 1][place.column - 1 :][: place.length]
+        value: object = tomllib.loads(TEXT)
+        for name in path:
+            assert isinstance(value, dict)
+            value = value[name]
+        assert tomllib.loads(f"x = {shown}")["x"] == value
+
+
+def test_the_page_of_keys() -> None:
+    """`pyptoc --docs-machines > docs/machines.md` brings it up to date."""
+    assert (ROOT / "docs/machines.md").read_text() == page()
+
+
+def test_every_key_is_in_a_machine() -> None:
+    """A key that no file may have is no key, and one without an entry is unknown."""
+    found = {key_at(path) for path in paths_of(tomllib.loads(TEXT))}
+    assert {key.path for key in KEYS} == {key.path for key in found if key}
+
+
+def test_the_names_of_instructions() -> None:
+    from pyptoc.dialects.context import load
+
+    ops = {
+        op.name.partition(".")[2] for op in load("pyptoc.dialects.tile:Tile").operations
+    }
+    assert set(INSTRUCTIONS) - {"default"} <= ops
+    assert {str(each) for each in ELEMENT_TYPES} - {"i1"} == set(ELEMENTS)
+
+
+@cache
+def readers(folder: str, field: str) -> set[str]:
+    """The modules of a folder whose code has the attribute of `Machine`."""
+    return {
+        file.stem
+        for file in (ROOT / folder).glob("*.py")
+        if not file.stem.startswith("machine")
+        and re.search(rf"{re.escape(field)}(?!\w)", file.read_text())
+    }
+
+
+@pytest.mark.parametrize("key", KEYS, ids=lambda key: key.path)
+def test_what_the_page_says_reads_a_key_does(key: Key) -> None:
+    for folder, named in (("passes", key.compiler), ("runtime", key.model)):
+        found = readers(folder, key.field.rstrip("("))
+        assert set(named) <= found
+        # Other things are called `name` or `pipe`, too.
+        assert named or "_" not in key.field or not found
 
 
 def test_needs_no_numpy() -> None:

@@ -16,6 +16,7 @@ from timing_machine import slower, tiny_machine
 
 import pyptoc
 from pyptoc.dialects.diagnostics import CompileError
+from pyptoc.runtime.timing_record import Records
 from pyptoc.runtime.timing_result import BOUNDS, Timeline
 
 OPERATORS = {
@@ -69,7 +70,7 @@ def test_inputs_come_and_results_go_once_where_all_fits_in_l2(
     timelines: dict[str, Timeline],
 ):
     for timeline in timelines.values():
-        moved = timeline.hbm_read + timeline.hbm_written + timeline.left_in_l2
+        moved = timeline.hbm_moved
         workspace = timeline.workspace_bytes
         assert moved >= 0.999 * timeline.compulsory_bytes
         assert moved <= timeline.compulsory_bytes + workspace + 0.06 * moved
@@ -210,14 +211,15 @@ def test_the_path_names_instructions_and_their_lines(timelines: dict[str, Timeli
 def test_instructions_of_a_task_keep_to_their_pipes(timelines: dict[str, Timeline]):
     for timeline in timelines.values():
         task = timeline.tasks[-1]
-        executed = timeline.instructions(task)
-        assert max(one.end for one in executed) == task.end - task.start
+        record = Records().of(timeline.runs[task.launch], task)
+        assert record is not None
+        executed = record.executed
+        assert max(one.done for one in executed) == task.end - task.start
         busy: dict[tuple[int, str], int] = {}
         for one in executed:
-            queue = one.core, one.op.pipe.value
-            # The tail of a vector instruction passes while the next one works.
+            queue = one.core, one.pipe
             assert one.start >= busy.get(queue, 0)
-            busy[queue] = one.start if queue[1] == "v" else one.end
+            busy[queue] = one.end
         macs = timeline.launches[task.launch].macs
         assert macs == 0 or any("matmul" in one.op.name for one in executed)
 
@@ -231,11 +233,37 @@ def test_json_is_plain_and_complete(timelines: dict[str, Timeline]):
         assert set(found["roof_seconds"]) < set(BOUNDS)
 
 
+COUNTED = """
+func.func @f(%x: tensor<?x64xf32> {pypto.dims = ["n"]}, %n: index) -> tensor<?x64xf32> {
+  %d = pypto.dim %x, 0
+  %e = pypto.empty[%d, 64] : tensor<?x64xf32>
+  %r = pypto.forall (%i +: %s = 0 to %n step 32) outs(%o = %e) {
+    %v = pypto.view %x[%i +: %s, :]
+    %y = pypto.exp %v
+    pypto.store %y into %o[%i, 0]
+  }
+  func.return %r : tensor<?x64xf32>
+}
+"""
+
+
+def test_a_number_is_a_size_and_the_scalar_of_its_name():
+    timeline = pyptoc.compile(COUNTED).simulate(n=64)
+    assert timeline.assumed == ()
+    assert [launch.tasks for launch in timeline.launches] == [2]
+
+
 def test_what_is_launched_follows_from_values(compiled):
     program = compiled["grouped_matmul_swiglu_quant"]
     given = program.simulate(M=64, group_list=[64, 0])
     assert [launch.tasks for launch in given.launches] == [4 * 14, 0, 4]
     assert given.assumed == ()
+    # A launch without tasks has a start and no work: its kernel's time is without it.
+    for group_list in ([64, 0], [0, 64]):
+        kernel = program.simulate(M=64, group_list=group_list).kernels[0]
+        (ran,) = kernel.ran
+        assert (kernel.tasks, kernel.cycles) == (4 * 14, ran.cycles)
+        assert kernel.busy["m"] == pytest.approx(ran.busy["m"])
     made_up = program.simulate(M=64)
     assert made_up.assumed == ("group_list",)
     # A shape says the size as well.
