@@ -3,6 +3,7 @@
 # make calibrate  the timing model against measured kernels
 # make roofline   how near its roof each operator comes, as modelled
 # make fuzz   2,000 random operators, after every pass    make coverage  lines tested
+# make mutants  3,000 programs with one mistake each: --check reports every one
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -10,7 +11,7 @@ OPERATOR := test/operators/grouped_matmul_swiglu_quant.mlir
 JOBS ?= auto
 PROGRAMS ?= 2000
 
-.PHONY: demo test lint bench calibrate roofline fuzz coverage clean
+.PHONY: demo test lint bench calibrate roofline fuzz mutants coverage clean
 
 demo: $(VENV)/.installed
 	@mkdir -p build/demo
@@ -38,6 +39,9 @@ calibrate: $(VENV)/.installed-for-tests
 
 fuzz: $(VENV)/.installed-for-tests
 	$(BIN)/python test/fuzz.py --programs=$(PROGRAMS)
+
+mutants: $(VENV)/.installed-for-tests
+	$(BIN)/python test/mutants.py
 
 coverage: $(VENV)/.installed-for-tests
 	$(BIN)/pip install -q -e '.[coverage]'

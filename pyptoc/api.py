@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from pyptoc.collector import seldom_collecting
 
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
     from pyptoc.dialects.diagnostics import Diagnostic
+    from pyptoc.runtime.hazards import Checked
+    from pyptoc.runtime.hazards_trips import AllTrips
+    from pyptoc.runtime.inputs import Inputs
     from pyptoc.runtime.machine import Machine
     from pyptoc.runtime.run import Run
     from pyptoc.runtime.signature import Signature
@@ -44,7 +47,13 @@ class Program:
 
         return module_text(self.module)
 
-    def run(self, **arrays: npt.ArrayLike) -> dict[str, npt.NDArray[np.generic]]:
+    def run(
+        self,
+        *,
+        check: bool | Literal["nan", "overflow"] = False,
+        seed: int | None = None,
+        **arrays: npt.ArrayLike,
+    ) -> dict[str, npt.NDArray[np.generic]]:
         """
         The results by name, for arrays and numbers named like the arguments.
 
@@ -52,7 +61,11 @@ class Program:
         a module that is changed afterwards needs a `Program` of its own.
 
         Arrays are not converted: an f32 argument takes a float32 array. bf16 and f8
-        come as ml_dtypes arrays or as unsigned integers with their bits. Raises
+        come as ml_dtypes arrays or as unsigned integers with their bits.
+
+        check: a hazard is a `RunError` (docs/checking.md), and so is the first NaN or
+        infinity made of finite numbers, or the first cast that saturates; seed: tasks
+        and pipes then run in a random order that waits and flags allow. Raises
         `CompileError` for inputs that do not fit and `RunError` for a program that
         breaks a rule while it runs.
         """
@@ -65,7 +78,29 @@ class Program:
         _refuse_unknown(self.signature, given)
         inputs = accept(self.signature, given, "run()", Bindings())
         inputs = complete(self.signature, inputs, "run()", None)
-        return self._runner(inputs.values, self.signature.name)
+        if not check:
+            return self._runner(inputs.values, self.signature.name)
+        from pyptoc.runtime.run import run_checked
+
+        values, name = inputs.values, self.signature.name
+        numbers = None if check is True else check
+        return run_checked(self.module, self.machine, values, name, seed, numbers)[0]
+
+    def check(
+        self, *, trips: bool = False, **inputs: npt.ArrayLike
+    ) -> Checked | AllTrips:
+        """
+        Checks the program for sizes alone, no data: a hazard is a `RunError`.
+
+        inputs: as for `simulate`. trips: also where loops have few trips. What only
+        data decides needs `run(check=True)`.
+        """
+        from pyptoc.runtime.hazards import check_program
+        from pyptoc.runtime.hazards_trips import check_trips
+
+        found = self._sized(inputs, "check()")
+        check = check_trips if trips else check_program
+        return check(self.module, self.machine, self.signature, found)
 
     def simulate(self, **inputs: npt.ArrayLike) -> Timeline:
         """
@@ -77,11 +112,17 @@ class Program:
         named in `assumed`. Raises `CompileError` for sizes that stay unknown and for a
         module that is no scheduled program.
         """
+        from pyptoc.runtime.timing import simulate
+
+        found = self._sized(inputs, "simulate()")
+        return simulate(self.module, self.machine, self.signature, found)
+
+    def _sized(self, inputs: dict[str, npt.ArrayLike], source: str) -> Inputs:
+        """Sizes by their names, scalars and arrays, as far as they are given."""
         import numpy as np
 
         from pyptoc.runtime.bindings import Bindings
         from pyptoc.runtime.inputs import accept
-        from pyptoc.runtime.timing import simulate
 
         bound = Bindings()
         given: dict[str, Any] = {}
@@ -99,8 +140,7 @@ class Program:
         for name in [name for name, value in given.items() if isinstance(value, list)]:
             bound.values[name] = given.pop(name)
         arrays = {name: np.asarray(value) for name, value in given.items()}
-        found = accept(self.signature, arrays, "simulate()", bound)
-        return simulate(self.module, self.machine, self.signature, found)
+        return accept(self.signature, arrays, source, bound)
 
     @cached_property
     def _runner(self) -> Run:

@@ -156,6 +156,12 @@ def _compile_unit(
 
         simulation = SimulateCommand(options, module, machine)
         reporter.report(simulation.warnings)
+    checking = None
+    if options.check is not None and not options.run:
+        from pyptoc.check_command import CheckCommand
+
+        checking = CheckCommand(options, module, machine)
+        reporter.report(checking.warnings)
     watchers = run.watchers() if run is not None else []
     if options.print_tile_candidates:
         context.candidates = []
@@ -166,8 +172,11 @@ def _compile_unit(
     code = run.finish(module, unit.timing) if run is not None else 0
     if simulation is not None:
         simulation.finish(module, unit.timing, {unit.name: unit.text})
+    if checking is not None:
+        checking.finish(module, unit.timing)
     output = None
-    tables = options.run or options.simulate or options.print_tile_candidates
+    tables = options.run or options.simulate or options.check
+    tables = tables or options.print_tile_candidates
     if not tables or options.output != "-":
         started = time.perf_counter()
         output = module_text(module, options)

@@ -26,6 +26,7 @@ FAMILIES = {
     "31": "The compiler had to copy; the program is right but slower.",
     "40": "The program broke a rule of the language while it ran.",
     "41": "The flags of a kernel do not order its pipes.",
+    "42": "Memory that is used by two at once, or before it is written.",
     "50": "The command line or the inputs.",
     "51": "The description of the machine.",
     "90": "A bug in pyptoc.",
@@ -52,6 +53,31 @@ CODES = {
     "sizes come from values read at run time.",
     "PTO405": "pypto.empty is uninitialised; each element of a result must be "
     "written. pypto.full 0.0[...] where zeros are meant.",
+    "PTO410": "A pipe or core waits for what never comes: hardware hangs. Each "
+    "wait_flag takes the token of one set_flag before it; each push needs a pop and "
+    "a free.",
+    "PTO411": "A flag is one token. It is set again only when its wait is known to "
+    "be over; another id is another flag.",
+    "PTO412": "A flag that is left set is found by the next task, which then waits "
+    "for nothing.",
+    "PTO413": "Every push of a channel has one pop and one free on every core that "
+    "takes from it.",
+    "PTO420": "The pipes of a core run side by side. Two accesses to the same "
+    "bytes, one of them a write, need a flag or a barrier between them. See "
+    "docs/checking.md.",
+    "PTO421": "Tasks run in any order that the waits of launches allow, and those "
+    "of one launch at once.",
+    "PTO422": "An instruction reads bytes that nothing wrote: the memory of a core "
+    "holds what the last task left.",
+    "PTO423": "Two buffers, places or channels share bytes while both are needed.",
+    "PTO424": "The machine has no such address or flag. pyptoc --list-machines.",
+    "PTO425": "A task reads memory that no task has written.",
+    "PTO426": "A task touches memory that its kernel does not declare, so that no "
+    "wait knows of it.",
+    "PTO427": "With --check=nan: the first instruction whose inputs are finite and "
+    "whose result is not.",
+    "PTO428": "With --check=overflow: the first cast of a number that its type cannot "
+    "hold.",
     "PTO500": "The command line cannot be understood. pyptoc --help.",
     "PTO501": "An input is missing, or its shape or type is not the argument's. "
     "pyptoc FILE --describe shows them. Arrays are never converted; for f8 and bf16 "

@@ -69,6 +69,9 @@ class Options(argparse.Namespace):
     expect: str | None = None
     tol: list[str] = field(default_factory=list[str])
 
+    check: str | None = None
+    seed: int | None = None
+
     simulate: str | None = None
     trace: str | None = None
     trace_tasks: int | None = None
@@ -222,6 +225,22 @@ def _add_running(parser: argparse.ArgumentParser) -> None:
     add("--outputs", metavar="F.npz", help="write the results")
     add("--expect", metavar="F.npz", help="compare the results; exit 1 if they differ")
     add("--tol", action="append", metavar="NAME=A:R", help="|d| <= A + R * |expected|")
+    add(
+        "--check",
+        choices=("hazards", "trips", "nan", "overflow"),
+        metavar="hazards|trips|nan|overflow",
+        help="races, deadlocks, memory misused: what hardware would corrupt or hang on "
+        "is an error; with --run on that run, else for the sizes of --bind (trips: and "
+        "for all sizes at which loops have few trips); nan, overflow: also the first "
+        "instruction that makes a NaN or infinity of finite numbers, or saturates",
+    )
+    add(
+        "--seed",
+        type=_seed,
+        metavar="N",
+        help="with --run --check: tasks and pipes in a random order that waits and "
+        "flags allow",
+    )
 
 
 def _add_timing(parser: argparse.ArgumentParser) -> None:
@@ -282,7 +301,12 @@ def _add_asking(parser: argparse.ArgumentParser) -> None:
     add("--explain", metavar="CODE", help="what an error code means")
 
 
-_OPTIONAL_VALUE = {"--verify-each": "true", "--list-ops": "", "--simulate": "table"}
+_OPTIONAL_VALUE = {
+    "--verify-each": "true",
+    "--list-ops": "",
+    "--simulate": "table",
+    "--check": "hazards",
+}
 
 
 def _normalise(argv: Sequence[str], known: set[str]) -> list[str]:
@@ -335,17 +359,35 @@ def _check(options: Options) -> None:
             if value:
                 raise UsageError(f"{name} needs --run", "add --run")
         used = options.check_each or options.simulate is not None or options.sweep
+        used = used or options.check
         if not used and (
             options.inputs or options.random_inputs is not None or options.bind
         ):
             raise UsageError(
-                "--inputs, --random-inputs and --bind need --run, --simulate or "
-                "--check-each",
+                "--inputs, --random-inputs and --bind need --run, --simulate, --check "
+                "or --check-each",
                 "add --run",
             )
     elif options.tol and not options.expect:
         raise UsageError("--tol needs --expect", "add --expect=F.npz")
-    for name, given in (("--run", options.run), ("--simulate", options.simulate)):
+    if options.check == "trips" and options.run:
+        raise UsageError(
+            "--check=trips tries many sizes; --run is one", "leave one out"
+        )
+    if options.check in ("nan", "overflow"):
+        if not options.run:
+            raise UsageError(f"--check={options.check} needs --run", "add --run")
+        if options.seed is not None:
+            raise UsageError(
+                f"--check={options.check} goes in program order, no --seed"
+            )
+    if options.seed is not None and not (options.run and options.check):
+        raise UsageError("--seed needs --run --check", "add --run --check")
+    for name, given in (
+        ("--run", options.run),
+        ("--simulate", options.simulate),
+        ("--check", options.check),
+    ):
         if given and options.split_input_file:
             raise UsageError(
                 f"{name} takes one module; --split-input-file makes several"

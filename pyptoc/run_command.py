@@ -72,7 +72,11 @@ class RunCommand:
             return 0
         compiling = sum(timing.rows.values())
         started = time.perf_counter()
-        results = self.execute(module)
+        checked = ""
+        if self.options.check is None:
+            results = self.execute(module)
+        else:
+            results, checked = self._checked(module)
         seconds = time.perf_counter() - started
         timing.add("run", seconds)
         if self.options.outputs is not None:
@@ -84,13 +88,25 @@ class RunCommand:
         lines = [
             f"compiled  {name}   {compiling:.2f} s   {describe_program(module)}",
             f"inputs    {self._inputs()}",
-            f"run       {seconds:.2f} s",
+            f"run       {seconds:.2f} s{checked}",
         ]
         if self.expected is None:
             lines += summary_table(self.signature, results)
             show(lines)
             return 0
         return self._verdict(lines, results)
+
+    def _checked(self, module: ModuleOp) -> tuple[dict[str, Any], str]:
+        """The results of a run that checks itself, and what it says of that."""
+        from pyptoc.runtime.run import run_checked
+
+        values, name = self.inputs.values, self.signature.name
+        seed, check = self.options.seed, self.options.check
+        numbers = None if check == "hazards" else check
+        results, checked = run_checked(
+            module, self.machine, values, name, seed, numbers
+        )
+        return results, f"   {checked.text}"
 
     def _verdict(self, lines: list[str], results: dict[str, Any]) -> int:
         from pyptoc.runtime.compare import compare

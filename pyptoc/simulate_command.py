@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
     from pyptoc.dialects.diagnostics import Diagnostic
+    from pyptoc.runtime.inputs import Inputs
     from pyptoc.runtime.machine import Machine
+    from pyptoc.runtime.signature import Signature
     from pyptoc.runtime.timing_result import KernelTime, PathStep, Timeline
 
 PIPES = ("m", "mte1", "mte2", "fix", "v", "mte3")
@@ -43,21 +45,26 @@ STYLES = {
 """How a terminal shows the table, by patterns."""
 
 
+def sized_inputs(options: Options, module: ModuleOp) -> tuple[Signature, Inputs]:
+    """The sizes and values of the command line; the rest stays unknown."""
+    from pyptoc.runtime.bindings import parse_bindings
+    from pyptoc.runtime.inputs import accept, load_npz
+    from pyptoc.runtime.signature import read_signature
+
+    signature = read_signature(module, options.entry)
+    bound = parse_bindings(options.bind, signature)
+    arrays = load_npz(options.inputs) if options.inputs is not None else {}
+    source = options.inputs or "--bind"
+    return signature, accept(signature, arrays, source, bound)
+
+
 class SimulateCommand:
     """One simulation; inputs are read before the passes start."""
 
     def __init__(self, options: Options, module: ModuleOp, machine: Machine) -> None:
-        from pyptoc.runtime.bindings import parse_bindings
-        from pyptoc.runtime.inputs import accept, load_npz
-        from pyptoc.runtime.signature import read_signature
-
         check_files(options)
         self.options, self.machine = options, machine
-        self.signature = read_signature(module, options.entry)
-        bound = parse_bindings(options.bind, self.signature)
-        arrays = load_npz(options.inputs) if options.inputs is not None else {}
-        source = options.inputs or "--bind"
-        self.inputs = accept(self.signature, arrays, source, bound)
+        self.signature, self.inputs = sized_inputs(options, module)
         self.warnings: list[Diagnostic] = self.inputs.warnings
 
     def finish(

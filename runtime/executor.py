@@ -49,7 +49,7 @@ class Settings:
 
 
 @record
-class _Program:
+class Program:
     """One translation of an entry function and the kernels it launches."""
 
     orchestration: Orchestration
@@ -74,7 +74,7 @@ class Executable:
         """
         self.module, self.machine = module, machine
         self.settings = Settings(fuse, check)
-        self._programs: dict[tuple[str, Settings], _Program] = {}
+        self._programs: dict[tuple[str, Settings], Program] = {}
         self._signatures: dict[str, Signature] = {}
 
     def run(
@@ -115,26 +115,23 @@ class Executable:
                 results[result.name] = np.array(value, dtype)
         return results
 
-    def prepare(self, name: str, ordered: bool = True) -> _Program:
+    def prepare(self, name: str, ordered: bool = True) -> Program:
         """Translate an entry function and all kernels, once."""
-        settings = replace(self.settings, ordered=ordered)
-        key = (name, settings)
+        key = (name, replace(self.settings, ordered=ordered))
         if key not in self._programs:
-            pipes = Pipes(0)
-            core = Core(
-                Buffers(self.machine),
-                Scratch(),
-                settings.fuse,
-                settings.check,
-                None if ordered else pipes,
-            )
-            kernels = {
-                name: KernelTranslator(kernel, core)
-                for name, kernel in kernels_of(self.module).items()
-            }
-            function = find_entry(self.module, name)
-            self._programs[key] = _Program(Orchestration(function, kernels), pipes)
+            self._programs[key] = self.translated(name, None if ordered else Pipes(0))
         return self._programs[key]
+
+    def translated(self, name: str, pipes: Pipes | None) -> Program:
+        """Translate an entry function and its kernels. pipes: they run out of order."""
+        fuse, check = self.settings.fuse, self.settings.check
+        core = Core(Buffers(self.machine), Scratch(), fuse, check, pipes)
+        kernels = {
+            name: KernelTranslator(kernel, core)
+            for name, kernel in kernels_of(self.module).items()
+        }
+        function = find_entry(self.module, name)
+        return Program(Orchestration(function, kernels), pipes or Pipes(0))
 
 
 def _bound(argument: Argument, inputs: Mapping[str, Any], written: bool) -> Any:

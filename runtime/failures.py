@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import NoReturn, cast
 
 import numpy as np
@@ -16,6 +16,15 @@ from pyptoc.runtime.memory import Memory
 
 def raise_out_of_bounds(op: Operation, message: str) -> NoReturn:
     raise RunError([Diagnostic("PTO402", message, op.location)])
+
+
+def raise_beyond_arena(
+    op: Operation, sizes: Sequence[int], offset: int, total: int
+) -> NoReturn:
+    """A place that is not in its arena of `total` bytes."""
+    raise_out_of_bounds(
+        op, f"{list(sizes)} at byte {offset} of an arena of {total} bytes"
+    )
 
 
 def raise_conflict(op: Operation, message: str, note: str) -> NoReturn:

@@ -10,6 +10,7 @@ matmul would decode them anyway. What nobody wrote is 0xFF: NaN in every float t
 
 from __future__ import annotations
 
+from itertools import count
 from math import prod
 from typing import Any
 
@@ -34,6 +35,8 @@ _IMAGES = (Space.L0A, Space.L0B)
 _PACKED = (Space.SCALE_A, Space.SCALE_B)
 
 
+_serials = count(1)
+
 LINE = 64
 """Bytes of a cache line. numpy aligns to 16, and then wide loads straddle two lines."""
 
@@ -54,6 +57,8 @@ class Memory:
 
     array: Array
     written: Marks | None = None
+    serial: int = 0
+    """Of a place in an arena: tells it from what had these bytes before."""
 
     @staticmethod
     def uninitialised(
@@ -68,7 +73,7 @@ class Memory:
     def reshaped(self, shape: tuple[int, ...]) -> Memory:
         """An alias with other sizes and as many elements."""
         marks = None if self.written is None else self.written.reshaped(shape)
-        return Memory(self.array.reshape(shape), marks)
+        return Memory(self.array.reshape(shape), marks, self.serial)
 
     def placed(
         self, offset: int, shape: tuple[int, ...], element: Attribute
@@ -79,7 +84,8 @@ class Memory:
         if min(shape, default=0) < 0 or not 0 <= offset <= end <= self.array.size:
             return None
         array = self.array[offset:end].view(dtype).reshape(shape)
-        return Memory(array, None if self.written is None else Marks(shape))
+        marks = None if self.written is None else Marks(shape)
+        return Memory(array, marks, next(_serials))
 
     def reinterpreted(self, dtype: np.dtype[Any]) -> Memory:
         """An alias to read: its last dimension holds as many elements as fit."""
@@ -87,7 +93,7 @@ class Memory:
         used = -(-fit * dtype.itemsize // self.array.itemsize)
         array = self.array[..., :used].view(dtype)[..., :fit]
         # What is only read needs no marks: returning it makes a copy.
-        return Memory(array)
+        return Memory(array, serial=self.serial)
 
 
 class Buffers:

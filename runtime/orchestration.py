@@ -26,7 +26,11 @@ from pyptoc.dialects.pypto.debug import PrintOp
 from pyptoc.dialects.pypto.scalars import DimOp
 from pyptoc.runtime.claims import Claims
 from pyptoc.runtime.codegen import Translator, to_f32
-from pyptoc.runtime.failures import raise_conflict, raise_out_of_bounds
+from pyptoc.runtime.failures import (
+    raise_beyond_arena,
+    raise_conflict,
+    raise_out_of_bounds,
+)
 from pyptoc.runtime.memory import Memory
 from pyptoc.runtime.numerics import storage_dtype
 from pyptoc.runtime.show import show_value
@@ -162,11 +166,7 @@ class Orchestration(Translator):
         def place(arena: Memory, offset: int, *sizes: int) -> Memory:
             found = arena.placed(offset, sizes, element)
             if found is None:
-                raise_out_of_bounds(
-                    op,
-                    f"{list(sizes)} at byte {offset} of an arena of "
-                    f"{arena.array.size} bytes",
-                )
+                raise_beyond_arena(op, sizes, offset, arena.array.size)
             return found
 
         self._call(op, place, [placing.arena, placing.offset, *placing.mixed_sizes])

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
 
+from pyptoc.dialects.diagnostics import error
 from pyptoc.runtime.machine import Machine
+
+if TYPE_CHECKING:
+    from pyptoc.runtime.hazards import Checked
 
 
 def has_kernels(module: ModuleOp) -> bool:
@@ -50,3 +54,32 @@ def run(
     RunError.
     """
     return runner(module, machine, check=check)(inputs, entry)
+
+
+def run_checked(
+    module: ModuleOp,
+    machine: Machine,
+    inputs: Mapping[str, Any],
+    entry: str | None = None,
+    seed: int | None = None,
+    numbers: str | None = None,
+) -> tuple[dict[str, NDArray[Any]], Checked]:
+    """The results of a run without hazards, and how much was checked.
+
+    seed: of a random order of tasks and pipes. numbers: `nan` or `overflow`, which is
+    then an error as well (`hazards_numbers.py`). Raises RunError with what is wrong,
+    CompileError for a module without kernels.
+    """
+    if not has_kernels(module):
+        error(
+            None,
+            "PTO290",
+            "there are no kernels to check",
+            help="check what the whole pipeline gives (--compile-to=program)",
+        )
+    from pyptoc.runtime.hazards_run import CheckedExecutable
+
+    program = CheckedExecutable(module, machine, numbers)
+    results = program.run(inputs, entry, seed)
+    assert program.checked is not None
+    return results, program.checked

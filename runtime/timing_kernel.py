@@ -16,7 +16,7 @@ miss ratio of each array and `T` the traffic outside. Data is never touched.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn, cast
 
@@ -37,7 +37,13 @@ from pyptoc.runtime.timing_costs import Costs
 from pyptoc.runtime.timing_instructions import Instructions
 from pyptoc.runtime.timing_layout import TAIL, Layout
 from pyptoc.runtime.timing_sections import Turn
-from pyptoc.runtime.timing_slices import Deciding, LoopKey, slice_of, uses_channel
+from pyptoc.runtime.timing_slices import (
+    Deciding,
+    LoopKey,
+    slice_of,
+    uses_channel,
+    write_key,
+)
 from pyptoc.runtime.timing_state import FEW, Keys, Loop, Repeats
 
 Recorder = Callable[[Operation, int, int, int], None]
@@ -201,7 +207,7 @@ class KernelTimer(Translator):
         r, n, w, i, k = kept.values()
         name = self.fresh("g")
         self.line(f"{r} = range({bounds}); {n} = len({r}); {i} = 0; {w} = None")
-        self._write_key(loop, key, k)
+        write_key(self, loop, key, k)
         through = uses_channel(loop)
         watcher = "Turn" if through else "Repeats"
         self.line(f"if {n} > {FEW}: {w} = {watcher}({name}, Keys({r}, {k}), S, A)")
@@ -218,45 +224,6 @@ class KernelTimer(Translator):
             else:
                 self.line(f"    {i} += {w}.after({i})")
         self.scope[name] = Loop(tuple(sorted(watched[0])), tuple(sorted(watched[1])))
-
-    def _write_key(self, loop: scf.ForOp, key: LoopKey, name: str) -> None:
-        """A function from the loop's index to what the iteration does."""
-        if not key.items:
-            self.line(f"{name} = None")
-            return
-        names = dict(self.names)
-        body = loop.body.block
-        out = self.fresh()
-        self.line(f"def {name}({self.define(body.args[0])}):")
-        with self.indented():
-            self.line(f"{out} = []")
-            items = [value for value in key.items if value is body.args[0]]
-            if items:
-                self.line(f"{out}.append({self.names[body.args[0]]})")
-            self._key_block(body.ops, key, out)
-            self.line(f"return tuple({out})")
-        self.names = names
-
-    def _key_block(self, ops: Iterable[Operation], key: LoopKey, out: str) -> None:
-        for op in ops:
-            if op in key.needed or op.name == "arith.constant":
-                self.operation(op)
-                for result in op.results:
-                    if result in key.items:
-                        self.line(f"{out}.append({self.ref(result)})")
-            elif isinstance(op, scf.ForOp) and op in key.loops:
-                bounds = self.refs([op.lb, op.ub, op.step])
-                index = op.body.block.args[0]
-                self.line(f"for {self.define(index)} in range({bounds}):")
-                with self.indented():
-                    self.line("pass")
-                    if index in key.items:
-                        self.line(f"{out}.append({self.ref(index)})")
-                    self._key_block(op.body.block.ops, key, out)
-            else:
-                for region in op.regions:
-                    for block in region.blocks:
-                        self._key_block(block.ops, key, out)
 
     # Order.
 

@@ -310,7 +310,7 @@ class Waits:
         self.chip, self.launch = chip, launch
         self.latency = chip.cycles(chip.machine.wait_seconds)
         self.waits = [
-            (events, selector, _range_function(launch, selector))
+            (events, selector, range_function(launch, selector))
             for events, selector in launch.waits
             if events
         ]
@@ -361,7 +361,7 @@ class Waits:
         return min(end, self._latest(events)[0])
 
 
-def _range_function(launch: Launch, selector: Selector) -> Any:
+def range_function(launch: Launch, selector: Selector) -> Any:
     """A function of grid indices and scalars: the ranges of a selector's box."""
     if selector.kind != SelectorKind.BOX:
         return None

@@ -28,7 +28,7 @@ from pyptoc.dialects.pypto.scalars import DimOp
 from pyptoc.dialects.record import record
 from pyptoc.dialects.tile_types import element_bits
 from pyptoc.runtime.codegen import Translator, to_f32
-from pyptoc.runtime.failures import raise_out_of_bounds
+from pyptoc.runtime.failures import raise_beyond_arena, raise_out_of_bounds
 from pyptoc.runtime.inputs import Inputs
 from pyptoc.runtime.random_inputs import LATE, make_up, settle_sizes, shape_of
 from pyptoc.runtime.signature import Argument, Signature, find_entry
@@ -248,6 +248,9 @@ class _Launching(Translator):
         placing, bits = cast(PlaceOp, op), element_bits(_element(op))
 
         def place(arena: Array, offset: int, *sizes: int) -> Array:
+            end = offset + prod(sizes) * bits // 8
+            if min(sizes, default=0) < 0 or not 0 <= offset <= end <= arena.bytes:
+                raise_beyond_arena(op, sizes, offset, arena.bytes)
             return Array(arena.root, arena.offset + offset, sizes, bits)
 
         self._call(op, place, [placing.arena, placing.offset, *placing.mixed_sizes])

@@ -8,7 +8,7 @@ values and what must be computed to know them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import cast
 
 from xdsl.dialects import scf
@@ -18,6 +18,7 @@ from pyptoc.dialects.npu_kernel import KernelOp
 from pyptoc.dialects.tile_flags import FlagOp
 from pyptoc.dialects.tile_mixed import FreeOp, PopOp, PushOp
 from pyptoc.dialects.tile_types import Instruction
+from pyptoc.runtime.codegen import Translator
 
 
 def is_pure(op: Operation) -> bool:
@@ -47,11 +48,14 @@ def uses_channel(op: Operation) -> bool:
 class Deciding:
     """The deciding values of a kernel."""
 
-    def __init__(self, kernel: KernelOp) -> None:
-        self.kernel = kernel
-        self.values = _unique(
-            value for op in kernel.walk() for value in deciding_values(op)
-        )
+    def __init__(
+        self,
+        kernel: KernelOp,
+        values_of: Callable[[Operation], list[SSAValue]] = deciding_values,
+    ) -> None:
+        """values_of: what of an operation decides; for other questions than time."""
+        self.kernel, self.values_of = kernel, values_of
+        self.values = _unique(value for op in kernel.walk() for value in values_of(op))
         self.signature = self._signature()
         """Values of the kernel's top level that decide everything: its class."""
 
@@ -91,7 +95,7 @@ class Deciding:
                     _mark_carried(op, changing)
                 if isinstance(op, scf.IfOp) and op.results:
                     changing.update(op.results)
-                items += [value for value in deciding_values(op) if value in changing]
+                items += [value for value in self.values_of(op) if value in changing]
         return LoopKey.of(loop, _unique(items))
 
 
@@ -171,3 +175,46 @@ def slice_of(kernel: KernelOp, values: list[SSAValue]) -> Iterator[Operation]:
             needed.add(owner)
             waiting += owner.operands
     return (op for op in kernel.block.ops if op in needed)
+
+
+def write_key(to: Translator, loop: scf.ForOp, key: LoopKey, name: str) -> None:
+    """A function from the loop's index to what the iteration does."""
+    if not key.items:
+        to.line(f"{name} = None")
+        return
+    names = dict(to.names)
+    body = loop.body.block
+    out = to.fresh()
+    to.line(f"def {name}({to.define(body.args[0])}):")
+    with to.indented():
+        to.line(f"{out} = []")
+        items = [value for value in key.items if value is body.args[0]]
+        if items:
+            to.line(f"{out}.append({to.names[body.args[0]]})")
+        _key_block(to, body.ops, key, out)
+        to.line(f"return tuple({out})")
+    to.names = names
+
+
+def _key_block(
+    to: Translator, ops: Iterable[Operation], key: LoopKey, out: str
+) -> None:
+    for op in ops:
+        if op in key.needed or op.name == "arith.constant":
+            to.operation(op)
+            for result in op.results:
+                if result in key.items:
+                    to.line(f"{out}.append({to.ref(result)})")
+        elif isinstance(op, scf.ForOp) and op in key.loops:
+            bounds = to.refs([op.lb, op.ub, op.step])
+            index = op.body.block.args[0]
+            to.line(f"for {to.define(index)} in range({bounds}):")
+            with to.indented():
+                to.line("pass")
+                if index in key.items:
+                    to.line(f"{out}.append({to.ref(index)})")
+                _key_block(to, op.body.block.ops, key, out)
+        else:
+            for region in op.regions:
+                for block in region.blocks:
+                    _key_block(to, block.ops, key, out)

@@ -49,6 +49,8 @@ from pyptoc.runtime import (
 from pyptoc.runtime.channels import run_sections
 from pyptoc.runtime.codegen import Translator, Value
 from pyptoc.runtime.failures import raise_out_of_bounds
+from pyptoc.runtime.hazards_boxes import numbers_of
+from pyptoc.runtime.hazards_numbers import watched
 from pyptoc.runtime.matmul import Scratch
 from pyptoc.runtime.memory import Array, Buffers, Memory, aligned
 from pyptoc.runtime.pipes import Flag, Issued, Pipes
@@ -69,6 +71,8 @@ class Core:
     """Whether each task starts with poisoned buffers."""
     pipes: Pipes | None = None
     """Runs the pipes out of order; None: program order."""
+    numbers: str | None = None
+    """In program order: what to look for in numbers (`hazards_numbers.py`)."""
 
     def __post_init__(self) -> None:
         self._work: dict[tuple[object, ...], Array] = {}
@@ -270,7 +274,8 @@ class KernelTranslator(Translator):
     def instruction(self, op: Instruction, tokens: str = "") -> Generator[None]:
         """Lines in here are one instruction: run at once, or issued to its pipe."""
         if self.core.pipes is None:
-            yield
+            with self._watching(op):
+                yield
             return
         start = len(self.lines)
         with self.indented():
@@ -281,6 +286,21 @@ class KernelTranslator(Translator):
         self.lines.insert(start, "    " * self.depth + f"def action({kept}):")
         self.line_ops.insert(start, op)
         self.issue(op, f"action, {tokens}" if tokens else "action")
+
+    @contextmanager
+    def _watching(self, op: Instruction) -> Generator[None]:
+        """Lines in here run between two looks at the numbers of an instruction."""
+        kind = self.core.numbers
+        watch = None if kind is None else watched(op, kind)
+        if watch is None:
+            yield
+            return
+        name = self.bind(watch)
+        arrays = self.tuple_of([*op.reads(), *op.writes()])
+        numbers = self.tuple_of(numbers_of(op))
+        self.line(f"{name}.before({arrays}, {numbers})")
+        yield
+        self.line(f"{name}.after({arrays}, {numbers})")
 
     def issue(self, op: Instruction, details: str) -> None:
         """Append an entry to the queue of the instruction's pipe."""

@@ -29,6 +29,7 @@ from pyptoc.pipeline import default_pipeline, parse_pipeline
 from pyptoc.printing import module_text
 from pyptoc.runtime.bindings import Bindings
 from pyptoc.runtime.executor import Executable
+from pyptoc.runtime.hazards_run import CheckedExecutable
 from pyptoc.runtime.inputs import accept, complete
 from pyptoc.runtime.machine import Machine, load_machine
 from pyptoc.runtime.run import run
@@ -72,12 +73,17 @@ class ReadAgain(Watcher):
             assert module_text(again) == text, f"printed after {each.name}"
 
 
-def check_waits(module: ModuleOp, machine: Machine, values: dict[str, Any]) -> None:
-    """No two tasks that touch the same memory, one of them to write, lack an order."""
+def check_waits(module: ModuleOp, machine: Machine, values: dict[str, Any]) -> int:
+    """No two tasks that touch the same memory, one of them to write, lack an order.
+
+    How many tasks there are.
+    """
     order, _ = record(module, machine, values)
-    if sum(len(launch.tasks) for launch in order.launches) <= MOST_TASKS:
+    tasks = sum(len(launch.tasks) for launch in order.launches)
+    if tasks <= MOST_TASKS:
         found = [*order.problems(), *order.undeclared()]
         assert not found, f"{len(found)} times: {found[0]}"
+    return tasks
 
 
 def is_in_untaken_branch(refusal: CompileError, text: str) -> bool:
@@ -120,8 +126,9 @@ def stages(
         if is_in_untaken_branch(refusal, program.text):
             return again.count
         raise
-    check_waits(module, machine, values)
-    executable = Executable(module, machine)
+    tasks = check_waits(module, machine, values)
+    few = tasks <= MOST_TASKS
+    executable = (CheckedExecutable if few else Executable)(module, machine)
     for order in orders:
         found = executable.run(values, order=order)
         for name, want in watcher.source.items():

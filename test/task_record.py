@@ -19,7 +19,7 @@ from xdsl.ir import Operation
 from pyptoc.dialects.npu import KernelOp, LaunchOp, ReadOp
 from pyptoc.dialects.npu_attrs import AccessMode, Selector
 from pyptoc.dialects.npu_kernel import kernels_of
-from pyptoc.runtime.executor import Executable, _Program
+from pyptoc.runtime.executor import Executable, Program
 from pyptoc.runtime.matmul import Scratch
 from pyptoc.runtime.memory import Buffers, Memory
 from pyptoc.runtime.orchestration import Orchestration
@@ -319,7 +319,7 @@ class RecordingExecutable(Executable):
 
     recorder: Recorder
 
-    def prepare(self, name: str, ordered: bool = True) -> _Program:
+    def prepare(self, name: str, ordered: bool = True) -> Program:
         buffers = CountingBuffers(self.machine)
         core = Core(buffers, Scratch(), fuse=False, check=True)
         kernels = {
@@ -327,4 +327,4 @@ class RecordingExecutable(Executable):
             for name, kernel in kernels_of(self.module).items()
         }
         self.recorder = Recorder(find_entry(self.module, name), kernels, buffers)
-        return _Program(self.recorder, Pipes(0))
+        return Program(self.recorder, Pipes(0))

@@ -19,7 +19,7 @@ from xdsl.dialects.builtin import ModuleOp
 from pyptoc.dialects.npu_kernel import kernels_of
 from pyptoc.dialects.record import record
 from pyptoc.dialects.walk import Walk
-from pyptoc.runtime.executor import _Program
+from pyptoc.runtime.executor import Program
 from pyptoc.runtime.machine import Machine
 from pyptoc.runtime.matmul import Scratch
 from pyptoc.runtime.memory import Buffers, Memory
@@ -84,7 +84,7 @@ class ShufflingExecutable(RecordingExecutable):
 
     seed = 0
 
-    def prepare(self, name: str, ordered: bool = True) -> _Program:
+    def prepare(self, name: str, ordered: bool = True) -> Program:
         core = Core(Buffers(self.machine), Scratch(), fuse=False, check=True)
         kernels = {
             name: KernelTranslator(kernel, core)
@@ -92,7 +92,7 @@ class ShufflingExecutable(RecordingExecutable):
         }
         self.recorder = Shuffler(find_entry(self.module, name), kernels, core.buffers)  # pyright: ignore[reportArgumentType]
         self.recorder.random = np.random.default_rng(self.seed)
-        return _Program(self.recorder, Pipes(0))
+        return Program(self.recorder, Pipes(0))
 
 
 def run_shuffled(

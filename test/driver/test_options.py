@@ -92,7 +92,7 @@ class TestUsage:
             (["f", "--simulate", "--trace-tasks=1"], "--trace-tasks needs --trace"),
             (["f", "--simulate", "--trace-tasks=x"], "'x' is not a count"),
             (["f", "--run", "--tol=a=1"], "--tol needs --expect"),
-            (["f", "--bind=M=1"], "need --run, --simulate or"),
+            (["f", "--bind=M=1"], "need --run, --simulate, --check"),
             (["f", "--run", "--split-input-file"], "--run takes one module"),
             (["f", "--pipeline"], "expected one argument"),
             (["--explain=XY"], "there is no error code 'XY'"),
