@@ -97,7 +97,8 @@ def diagnose(error: ParseError) -> Diagnostic:
     elif (quoted := _QUOTED.search(message)) is not None:
         # xDSL has read past the word it complains about.
         word = quoted[1] or quoted[2]
-        start, length = text.rfind(word, 0, start), len(word)
+        at = text.rfind(word, 0, start)
+        start, length = (start, 1) if at < 0 else (at, len(word))
         message, near = f"there is no {word}", did_you_mean(word, ATTRIBUTES, "#")
     if length == 0:
         token = _TOKEN.match(text, start)

@@ -30,7 +30,10 @@ from pyptoc.passes.live_bytes import Kept, LiveBytes
 from pyptoc.passes.lower_mixed import keeps_place
 from pyptoc.passes.structured import is_reduction, is_scan, tensor_operands, unit_of
 from pyptoc.passes.typed import element_type
-from pyptoc.passes.whole_nests import NestBody, Size, scales_of
+from pyptoc.passes.whole_nests import NestBody, Size, UnfitError, scales_of
+
+MOST_PIECES = 256
+"""Pieces of a tile are ops of their own: with more of them a body would be too long."""
 
 
 @record(frozen=False)
@@ -106,6 +109,8 @@ class WorkingSet:
             rows = -(-rows // HALVES)
         width = min(self.widths.get(size.columns, columns), columns)
         whole, rest = divmod(columns, width)
+        if whole > MOST_PIECES:
+            raise UnfitError(f"{columns} columns would be {whole} pieces of a tile")
         parts = [width] * whole + [rest] * bool(rest)
         return [bytes_of(BufType((rows, part), element, space)) for part in parts]
 
