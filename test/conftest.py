@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +15,11 @@ from hypothesis import settings
 # the tests that run programs take several times as long.
 for _library in ("OPENBLAS", "MKL", "OMP"):
     os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
+
+# A shell starts what is to run behind it with interrupts ignored, and processes hand
+# that on to those that tests start and interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # For a night: `pytest --hypothesis-profile=long test/passes/test_random_programs.py`;
 # test/operators/test_language_files.py then adds cases of real sizes, and the table of
