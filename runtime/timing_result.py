@@ -19,6 +19,11 @@ BOUNDS = ("cube", "vector", "L1", "L2", "HBM", "dispatch", "dependency")
 """What may limit a program."""
 
 
+def hit_share(missed: float, loaded: int) -> float:
+    """The share of the loaded bytes that did not come from HBM; 0 where none were."""
+    return 1 - missed / loaded if loaded else 0.0
+
+
 @dataclass(frozen=True)
 class LaunchTime:
     """One launch."""
@@ -58,7 +63,7 @@ class LaunchTime:
     @property
     def l2_hit(self) -> float:
         """The share of the loaded bytes that was in L2."""
-        return 1 - self.hbm_read / self.loaded if self.loaded else 0.0
+        return hit_share(self.hbm_read, self.loaded)
 
 
 @dataclass(frozen=True)
@@ -118,7 +123,7 @@ class KernelTime:
     def l2_hit(self) -> float:
         """The share of the loaded bytes that was in L2."""
         missed = sum(launch.hbm_read for launch in self.launches)
-        return 1 - missed / self.loaded if self.loaded else 0.0
+        return hit_share(missed, self.loaded)
 
 
 @dataclass(frozen=True)
@@ -224,7 +229,7 @@ class Timeline:
     @property
     def l2_hit(self) -> float:
         """The share of the loaded bytes that was in L2."""
-        return 1 - self.hbm_read / self.loaded if self.loaded else 0.0
+        return hit_share(self.hbm_read, self.loaded)
 
     @cached_property
     def kernels(self) -> tuple[KernelTime, ...]:
