@@ -187,6 +187,33 @@ def simulate_rows(count: int = 7) -> list[Row]:
     return rows
 
 
+def check_rows(count: int = 5) -> list[Row]:
+    """Checking compiled programs: for sizes, and a checked run against a plain one."""
+    import pyptoc
+    from benchmarks import programs
+
+    rows: list[Row] = []
+    sizes = {"M": 16, "group_list": [7, 9]}
+    for name, text, given in (
+        ("grouped_matmul_swiglu_quant", programs.operator(), sizes),
+        ("matmul 4096", programs.matmul(4096), {}),
+    ):
+        program = pyptoc.compile(text)
+        times, _ = in_turns(
+            lambda p=program, g=given: p.check(**g), lambda: None, count
+        )
+        rows.append(Row(f"check {name}", times))
+    for run in programs.runs()[:2]:
+        program = pyptoc.compile(run.text)
+        ours, plain = in_turns(
+            lambda p=program, r=run: p.run(check=True, **r.inputs),
+            lambda p=program, r=run: p.run(**r.inputs),
+            count,
+        )
+        rows.append(Row(f"run {run.name}, checked", ours, ratio=ratio_of(ours, plain)))
+    return rows
+
+
 # Processes ---------------------------------------------------------------------------
 
 PEAK = """
@@ -278,7 +305,7 @@ def main() -> int:
     )
     print(HEADER, end="", flush=True)
     missed = False
-    for measure in (compile_rows, run_rows, simulate_rows, process_rows):
+    for measure in (compile_rows, run_rows, simulate_rows, check_rows, process_rows):
         for row in measure():
             print(row.text(), flush=True)
             missed |= row.missed
