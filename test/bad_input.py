@@ -20,9 +20,10 @@ from random import Random
 
 import conftest  # noqa: F401 (threads and the collector)
 from inprocess import call
-from operators.checking import HERE
 
-TEXTS = {path.stem: path.read_text() for path in sorted(HERE.glob("*.mlir"))}
+from pyptoc.operators import names, text_of
+
+TEXTS = {name: text_of(name) for name in names()}
 TOKEN = re.compile(r"[%#@!]?[\w.]+|[^\s\w]")
 PLACED = re.compile(
     r"^<stdin>:\d+:\d+: error\[PTO\d+\]: .|^error\[PTO502\]: <stdin>:\d+:\d+: .", re.M

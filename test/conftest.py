@@ -22,7 +22,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # For a night: `pytest --hypothesis-profile=long test/passes/test_random_programs.py`;
-# test/operators/test_language_files.py then adds cases of real sizes, and the table of
+# test/end_to_end/test_corpus.py then adds cases of real sizes, and the table of
 # operators in test_ops_end_to_end.py leaves out no combination.
 settings.register_profile("long", max_examples=5000)
 

@@ -12,7 +12,8 @@ from __future__ import annotations
 import sys
 
 import numpy as np
-from operators.grouped_matmul_swiglu_quant import CASES, expected, inputs
+
+from pyptoc.operators.grouped_matmul_swiglu_quant import CASES, expected, inputs
 
 
 def main(inputs_file: str, golden_file: str) -> None:

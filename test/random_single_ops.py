@@ -13,8 +13,8 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
+from end_to_end import goldens
 from numpy.typing import NDArray
-from operators import goldens
 from random_ops import CASTS
 from random_shapes import cube_tile
 from random_writer import (

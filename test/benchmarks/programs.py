@@ -8,10 +8,10 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
-from operators import flash_attention as attention
-from operators import grouped_matmul_swiglu_quant as grouped
 
 from pyptoc.api import Program, compile
+from pyptoc.operators import flash_attention as attention
+from pyptoc.operators import grouped_matmul_swiglu_quant as grouped
 
 Arrays = dict[str, Any]
 

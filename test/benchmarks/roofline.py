@@ -40,7 +40,7 @@ def operators() -> Iterator[tuple[str, str, str, dict[str, Any]]]:
         if path.stem in CASES:
             yield path.stem, CASES[path.stem][0], path.read_text(), CASES[path.stem][1]
         elif (folder / f"{path.stem}.py").exists():
-            module = import_module(f"operators.{path.stem}")
+            module = import_module(f"pyptoc.operators.{path.stem}")
             case = max(module.CASES, key=lambda case: case.long)
             yield path.stem, str(case), module.source(case), module.inputs(case)
 

@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from inprocess import call
-from operators.grouped_matmul_swiglu_quant import Case, expected, inputs, source
+
+from pyptoc.operators.grouped_matmul_swiglu_quant import Case, expected, inputs, source
 
 CASE = Case("errors", (7, 9), n=1024)
 TENSOR = "--compile-to=tensor"

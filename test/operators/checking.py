@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,6 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 Results = dict[str, Array]
-HERE = Path(__file__).parent
 
 _RESULT = re.compile(r'\{pypto\.name = "(\w+)"(?:, pypto\.tol = #pypto\.tol<([^>]*)>)?')
 _NUMBER = re.compile(r"(\w+) = ([\d.e+-]+)")
@@ -28,11 +26,6 @@ class Tolerance:
     """The share of elements that may be further away."""
     misses: int | None = None
     """Rows are sets, and this many of their elements may differ."""
-
-
-def text_of(name: str) -> str:
-    """The text of an operator's file."""
-    return (HERE / f"{name}.mlir").read_text()
 
 
 def replaced(text: str, sizes: dict[str, str]) -> str:

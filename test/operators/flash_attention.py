@@ -11,13 +11,15 @@ A query that sees no key gives zeros, and lse = -inf.
 
 from __future__ import annotations
 
-import zlib
 from dataclasses import dataclass
 from typing import Any
 
 import ml_dtypes
 import numpy as np
-from operators.checking import Array, Results, text_of
+
+from . import text_of
+from .checking import Array, Results
+from .definitions import generator
 
 BF16 = ml_dtypes.bfloat16
 BLOCK = 512
@@ -69,7 +71,7 @@ def source(case: Case) -> str:
 
 def inputs(case: Case) -> dict[str, Array]:
     """Arrays by argument name; the same for the same case."""
-    rng = np.random.default_rng(zlib.crc32(case.name.encode()))
+    rng = generator(case.name)
 
     def draw(heads: int, length: int, most: float) -> Array:
         shape = (case.batch, heads, length, 128)

@@ -6,12 +6,14 @@ key: out = f16(sum of p v / sum of exp(s - m)), p = f16(exp(s - m)).
 
 from __future__ import annotations
 
-import zlib
 from dataclasses import dataclass
 
 import numpy as np
-from operators.checking import Array, Results, text_of
-from operators.flash_attention import attention
+
+from . import text_of
+from .checking import Array, Results
+from .definitions import generator
+from .flash_attention import attention
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ def source(case: Case) -> str:
 
 def inputs(case: Case) -> dict[str, Array]:
     """Arrays by argument name; the same for the same case."""
-    rng = np.random.default_rng(zlib.crc32(case.name.encode()))
+    rng = generator(case.name)
 
     def draw(length: int, most: float) -> Array:
         shape = (case.batch, case.heads, length, 128)

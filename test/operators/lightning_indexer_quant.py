@@ -10,11 +10,13 @@ The result is the positions of the 2048 greatest scores in falling order, then -
 
 from __future__ import annotations
 
-import zlib
 from dataclasses import dataclass
 
 import numpy as np
-from operators.checking import Array, Results, text_of
+
+from . import text_of
+from .checking import Array, Results
+from .definitions import generator
 
 TOP = 2048
 PAGE = 128
@@ -70,7 +72,7 @@ def source(case: Case) -> str:
 
 def inputs(case: Case) -> dict[str, Array]:
     """Arrays by argument name; the same for the same case."""
-    rng = np.random.default_rng(zlib.crc32(case.name.encode()))
+    rng = generator(case.name)
     t = case.steps * len(case.act)
     used = [-(-length // PAGE) for length in case.act]
     blocks = sum(used) + case.spare

@@ -12,15 +12,24 @@ pages; -1 is a token that leaves nothing there. What no token names stays as it 
 
 from __future__ import annotations
 
-import zlib
 from dataclasses import dataclass
 from functools import lru_cache
 
-import ml_dtypes
 import numpy as np
-from operators.checking import Array, Results, replaced, text_of
 
-BF16 = ml_dtypes.bfloat16
+from . import text_of
+from .checking import Array, Results, replaced
+from .definitions import (
+    BF16,
+    bf16,
+    generator,
+    product,
+    quantized,
+    rms_norm,
+    rope_interleaved,
+    whole_product,
+)
+
 PAGE = 128
 
 
@@ -134,7 +143,7 @@ def weights(sizes: Sizes) -> dict[str, Array]:
 
 def inputs(case: Case) -> dict[str, Array]:
     """Arrays by argument name; the same for the same case."""
-    rng = np.random.default_rng(zlib.crc32(case.name.encode()))
+    rng = generator(case.name)
     t, blocks = len(case.slots), case.blocks
     x = rng.integers(-16, 17, (t, case.sizes.hidden)).astype(np.float32) / 16
     if case.rounded:
@@ -177,10 +186,10 @@ def golden(
     q_nope = np.zeros((t, heads, 512), BF16)
     for head in range(heads):
         q_nope[:, head] = product(q[:, head, :128], w_uk[head])
-    q_rope = rope(q[:, :, 128:], cos[:, None], sin[:, None])
+    q_rope = rope_interleaved(q[:, :, 128:], cos[:, None], sin[:, None])
 
     kv = product(x, w_dkvkr)
-    k_rope = rope(kv[:, 512:], cos, sin)
+    k_rope = rope_interleaved(kv[:, 512:], cos, sin)
     k_norm = rms_norm(kv[:, :512], gamma_ckv)
     k_q, k_scale = quantized(k_norm.reshape(t, 4, 128))
     caches = {
@@ -201,52 +210,6 @@ def golden(
         "q_rope": q_rope,
         **caches,
     }
-
-
-def bf16(x: Array) -> Array:
-    """x rounded to bf16, once."""
-    return x.astype(np.float32).astype(BF16)
-
-
-def product(a: Array, b: Array) -> Array:
-    """The product of bf16 matrices in f32, rounded to bf16."""
-    return bf16(a.astype(np.float32) @ b.astype(np.float32))
-
-
-def whole_product(a: Array, b: Array) -> Array:
-    """The product of i8 matrices as f32: 1024 products of i8 are exact in f32."""
-    parts = [
-        a[:, k : k + 1024].astype(np.float32) @ b[k : k + 1024].astype(np.float32)
-        for k in range(0, a.shape[1], 1024)
-    ]
-    return np.sum(parts, axis=0, dtype=np.float64).astype(np.float32)
-
-
-def rms_norm(x: Array, gamma: Array) -> Array:
-    """Rows over the root of the mean of their squares, in bf16."""
-    wide = x.astype(np.float64)
-    square = np.square(wide).mean(axis=-1, keepdims=True)
-    return bf16(wide / np.sqrt(square + 1e-5) * gamma.astype(np.float64))
-
-
-def quantized(x: Array) -> tuple[Array, Array]:
-    """Rows in i8, and their scale; a row of zeros has scale 0."""
-    wide = x.astype(np.float32)
-    greatest = np.abs(wide).max(axis=-1, keepdims=True)
-    with np.errstate(divide="ignore", over="ignore"):
-        r = np.float32(127) / greatest
-    usable = np.isfinite(r)
-    r = np.where(usable, r, np.float32(1))
-    q = np.where(usable, np.rint(wide * r), 0).astype(np.int8)
-    return q, np.where(usable, np.float32(1) / r, np.float32(0))
-
-
-def rope(x: Array, cos: Array, sin: Array) -> Array:
-    """Pairs (x[2i], x[2i + 1]) turned; the result holds their first elements first."""
-    first, second = (x[..., start::2].astype(np.float64) for start in (0, 1))
-    pairs = np.concatenate([first, second], axis=-1)
-    turned = np.concatenate([-second, first], axis=-1)
-    return bf16(pairs * cos.astype(np.float64) + turned * sin.astype(np.float64))
 
 
 def mistakes(given: dict[str, Array], got: Results) -> list[str]:

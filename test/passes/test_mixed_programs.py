@@ -13,8 +13,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from end_to_end import goldens
 from front_programs import body
-from operators import goldens
 from random_ops import MACHINES
 from random_stages import stages
 from random_writer import Program, data

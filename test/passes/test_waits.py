@@ -16,11 +16,11 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from operators import grouped_matmul_swiglu_quant as grouped
 from task_order import TaskOrder, record
 from task_shuffle import run_shuffled
 
 import pyptoc
+from pyptoc.operators import grouped_matmul_swiglu_quant as grouped
 from pyptoc.pipeline import default_pipeline
 
 Arrays = dict[str, Any]

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 import pytest
+from end_to_end import goldens
 from interpreting import failure, run
-from operators import goldens
-from operators import grouped_matmul_swiglu_quant as gmm
+
+from pyptoc.operators import grouped_matmul_swiglu_quant as gmm
 
 BF16 = ml_dtypes.bfloat16
 RNG = np.random.default_rng(7)

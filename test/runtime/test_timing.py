@@ -12,11 +12,11 @@ import pytest
 from benchmarks import programs
 from benchmarks.hand_attention import attention
 from benchmarks.hand_tuned import matmul
-from operators.checking import text_of
 from timing_machine import slower, tiny_machine
 
 import pyptoc
 from pyptoc.dialects.diagnostics import CompileError
+from pyptoc.operators import text_of
 from pyptoc.runtime.timing_record import Records
 from pyptoc.runtime.timing_result import BOUNDS, Timeline
 

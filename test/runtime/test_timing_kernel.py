@@ -8,7 +8,6 @@ import pytest
 from benchmarks import programs
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from operators.checking import text_of
 from random_kernels import cube_modules, vector_modules
 from random_mixed import mixed_modules
 from timing_machine import START, tiny_machine, vector_program
@@ -20,6 +19,7 @@ from pyptoc.dialects.diagnostics import CompileError, RunError
 from pyptoc.dialects.npu_kernel import kernels_of
 from pyptoc.dialects.parsing import parse_module
 from pyptoc.dialects.verify import verify_module
+from pyptoc.operators import text_of
 from pyptoc.passes.insert_sync import InsertSyncPass
 from pyptoc.passes.plan_memory import PlanMemoryPass
 from pyptoc.runtime import timing_kernel

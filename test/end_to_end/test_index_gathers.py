@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from operators.indexing_cases import (
+from end_to_end.indexing_cases import (
     DTYPES,
     ELEMENTS,
     Case,

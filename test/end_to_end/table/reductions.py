@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from operators import goldens
-from operators.table.core import (
+from end_to_end import goldens
+from end_to_end.table.core import (
     DTYPES,
     FLOATS,
     INTEGERS,

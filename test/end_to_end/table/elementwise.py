@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from operators.table.core import (
+from end_to_end.table.core import (
     DTYPES,
     F8,
     FLOATS,

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from operators.indexing_cases import whole_program
+from end_to_end.indexing_cases import whole_program
 
 from pyptoc.api import compile
 from pyptoc.dialects.diagnostics import RunError

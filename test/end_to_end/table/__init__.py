@@ -8,8 +8,8 @@ takes through the pipeline.
 
 from __future__ import annotations
 
-from operators.table import composites, elementwise, products, reductions, shapes
-from operators.table.core import Family
+from end_to_end.table import composites, elementwise, products, reductions, shapes
+from end_to_end.table.core import Family
 
 FAMILIES: dict[str, Family] = {
     **elementwise.FAMILIES,
@@ -20,14 +20,14 @@ FAMILIES: dict[str, Family] = {
 }
 """Every family by name."""
 
-GATHERS = "operators/test_index_gathers.py"
-SCATTERS = "operators/test_index_scatters.py"
-SELECTIONS = "operators/test_index_selections.py"
-SCALARS = "operators/test_scalars_end_to_end.py"
-LOOKING = "operators/test_probe_and_print.py"
+GATHERS = "end_to_end/test_index_gathers.py"
+SCATTERS = "end_to_end/test_index_scatters.py"
+SELECTIONS = "end_to_end/test_index_selections.py"
+SCALARS = "end_to_end/test_scalars_end_to_end.py"
+LOOKING = "end_to_end/test_probe_and_print.py"
 
 COVERED_ELSEWHERE = {
-    "cast": "operators/test_casts_end_to_end.py",
+    "cast": "end_to_end/test_casts_end_to_end.py",
     "gather": GATHERS,
     "gather_mask": SELECTIONS,
     "gather_rows": GATHERS,
@@ -42,7 +42,7 @@ COVERED_ELSEWHERE = {
     "bitwise_not": SCALARS,
     "shift_left": SCALARS,
     "shift_right": SCALARS,
-    "reinterpret": "operators/test_reinterpret.py",
+    "reinterpret": "end_to_end/test_reinterpret.py",
     "assert": "runtime/test_executor.py",
     "index": "runtime/test_executor.py",
     "print": LOOKING,

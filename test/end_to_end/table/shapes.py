@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from math import prod
 
 import numpy as np
-from operators import goldens
-from operators.table.core import (
+from end_to_end import goldens
+from end_to_end.table.core import (
     DTYPES,
     F8,
     FLOATS,
@@ -26,7 +26,7 @@ from operators.table.core import (
     edges,
     rounded,
 )
-from operators.table.reductions import AXIS_FORMS, axis_of
+from end_to_end.table.reductions import AXIS_FORMS, axis_of
 
 ANY = (*NUMBERS, "i1", *F8, "f8E8M0FNU")
 Operands = dict[str, Array | Scalar]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from operators import goldens
-from operators.table.core import (
+from end_to_end import goldens
+from end_to_end.table.core import (
     DTYPES,
     F8,
     FLOATS,
@@ -27,7 +27,7 @@ from operators.table.core import (
     rounded,
     smooth,
 )
-from operators.table.reductions import axis_of, loose
+from end_to_end.table.reductions import axis_of, loose
 
 Operands = dict[str, Array | Scalar]
 

@@ -19,7 +19,14 @@ import numpy as np
 import pytest
 from inprocess import call
 from numpy.typing import NDArray
-from operators.grouped_matmul_swiglu_quant import (
+from xdsl.dialects.builtin import ModuleOp
+
+import pyptoc
+from pyptoc.dialects.context import make_context
+from pyptoc.dialects.parsing import parse_module
+from pyptoc.manager import Watcher, run_passes
+from pyptoc.operators import FOLDER
+from pyptoc.operators.grouped_matmul_swiglu_quant import (
     CASES,
     GIVEN,
     Case,
@@ -27,12 +34,6 @@ from operators.grouped_matmul_swiglu_quant import (
     inputs,
     source,
 )
-from xdsl.dialects.builtin import ModuleOp
-
-import pyptoc
-from pyptoc.dialects.context import make_context
-from pyptoc.dialects.parsing import parse_module
-from pyptoc.manager import Watcher, run_passes
 from pyptoc.passes import PASSES, pass_class
 from pyptoc.passes.base import PyptocPass
 from pyptoc.pipeline import default_pipeline, parse_pipeline
@@ -42,7 +43,7 @@ from pyptoc.runtime.executor import Executable
 SMALL = [case for case in CASES if case.m * case.n <= 40_000]
 FORMS = pytest.mark.parametrize("loop", [False, True], ids=["composite", "loop"])
 FILES = {
-    loop: Path(__file__).with_name(f"grouped_matmul_swiglu_quant{suffix}.mlir")
+    loop: FOLDER / f"grouped_matmul_swiglu_quant{suffix}.mlir"
     for loop, suffix in ((False, ""), (True, "_loop"))
 }
 

@@ -17,8 +17,8 @@ from itertools import product
 from pathlib import Path
 
 import pytest
-from operators.table import COVERED_ELSEWHERE, FAMILIES, MADE_BY_PASSES
-from operators.table.core import DTYPES, Cell, Family, Sample, difference
+from end_to_end.table import COVERED_ELSEWHERE, FAMILIES, MADE_BY_PASSES
+from end_to_end.table.core import DTYPES, Cell, Family, Sample, difference
 
 from pyptoc.api import compile
 from pyptoc.dialects.diagnostics import CompileError

@@ -1,0 +1,63 @@
+"""Definitions that several goldens share, in plain numpy."""
+
+from __future__ import annotations
+
+import zlib
+
+import ml_dtypes
+import numpy as np
+
+from .checking import Array
+
+BF16 = ml_dtypes.bfloat16
+
+
+def generator(name: str) -> np.random.Generator:
+    """Random numbers; the same for the same name."""
+    return np.random.default_rng(zlib.crc32(name.encode()))
+
+
+def bf16(x: Array) -> Array:
+    """x rounded to bf16, once."""
+    return x.astype(np.float32).astype(BF16)
+
+
+def product(a: Array, b: Array) -> Array:
+    """The product of bf16 matrices in f32, rounded to bf16."""
+    return bf16(a.astype(np.float32) @ b.astype(np.float32))
+
+
+def whole_product(a: Array, b: Array) -> Array:
+    """The product of i8 matrices as f32: 1024 products of i8 are exact in f32."""
+    parts = [
+        a[:, k : k + 1024].astype(np.float32) @ b[k : k + 1024].astype(np.float32)
+        for k in range(0, a.shape[1], 1024)
+    ]
+    return np.sum(parts, axis=0, dtype=np.float64).astype(np.float32)
+
+
+def rms_norm(x: Array, gamma: Array, eps: float = 1e-5) -> Array:
+    """Rows over the root of the mean of their squares, in bf16."""
+    wide = x.astype(np.float64)
+    square = np.square(wide).mean(axis=-1, keepdims=True)
+    return bf16(wide / np.sqrt(square + eps) * gamma.astype(np.float64))
+
+
+def quantized(x: Array) -> tuple[Array, Array]:
+    """Rows in i8, and their scale; a row of zeros has scale 0."""
+    wide = x.astype(np.float32)
+    greatest = np.abs(wide).max(axis=-1, keepdims=True, initial=0)
+    with np.errstate(divide="ignore", over="ignore"):
+        r = np.float32(127) / greatest
+    usable = np.isfinite(r)
+    r = np.where(usable, r, np.float32(1))
+    q = np.where(usable, np.rint(wide * r), 0).astype(np.int8)
+    return q, np.where(usable, np.float32(1) / r, np.float32(0))
+
+
+def rope_interleaved(x: Array, cos: Array, sin: Array) -> Array:
+    """Pairs (x[2i], x[2i + 1]) turned; the result holds their first elements first."""
+    first, second = (x[..., start::2].astype(np.float64) for start in (0, 1))
+    pairs = np.concatenate([first, second], axis=-1)
+    turned = np.concatenate([-second, first], axis=-1)
+    return bf16(pairs * cos.astype(np.float64) + turned * sin.astype(np.float64))

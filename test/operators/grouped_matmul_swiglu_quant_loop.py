@@ -1,0 +1,18 @@
+"""The golden and the cases of grouped_matmul_swiglu_quant, for its form as a loop."""
+
+from __future__ import annotations
+
+from . import grouped_matmul_swiglu_quant as composite
+from .grouped_matmul_swiglu_quant import CASES, TINY, Case, golden, inputs
+
+__all__ = ["BREAKS", "CASES", "TINY", "golden", "inputs", "source"]
+
+BREAKS = (
+    ("pypto.swiglu %v, %g", "pypto.swiglu %g, %v"),
+    ("%scaled_a[%begin +: %rows", "%scaled_a[0 +: %rows"),
+)
+
+
+def source(case: Case) -> str:
+    """The loop with the sizes of the case."""
+    return composite.source(case, loop=True)
