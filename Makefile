@@ -1,6 +1,7 @@
 # make demo   compile, run and check one operator        make test   everything
 # make lint   ruff and the type checker                   make bench  measurements
 # make calibrate  the timing model against measured kernels
+# make corpus     each operator on each machine: right, how fast, how near its roof
 # make roofline   how near its roof each operator comes, as modelled
 # make fuzz   2,000 random operators, 2,000 broken files   make coverage  lines tested
 # make mutants  3,000 programs with one mistake each: --check reports every one
@@ -11,7 +12,7 @@ OPERATOR := test/operators/grouped_matmul_swiglu_quant.mlir
 JOBS ?= auto
 PROGRAMS ?= 2000
 
-.PHONY: demo test lint bench calibrate roofline fuzz mutants coverage clean
+.PHONY: demo test lint bench calibrate corpus roofline fuzz mutants coverage clean
 
 demo: $(VENV)/.installed
 	@mkdir -p build/demo
@@ -30,6 +31,9 @@ lint: $(VENV)/.installed-for-tests
 
 bench: $(VENV)/.installed-for-tests
 	$(BIN)/python test/benchmarks/bench.py
+
+corpus: $(VENV)/.installed-for-tests
+	$(BIN)/python test/benchmarks/corpus.py
 
 roofline: $(VENV)/.installed-for-tests
 	$(BIN)/python test/benchmarks/roofline.py

@@ -7,6 +7,7 @@ pypto.dims     names for the `?` of an argument, in order; equal names are equal
 pypto.default  the value of a scalar argument that is not given
 pypto.data     how random inputs are made;  pypto.tol  how results are compared
 pypto.tiles    of the function itself: the tiles of operations that name none
+pypto.cases    of the function or the module: sizes and scalars of runs, by name
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from pyptoc.dialects.subscripts import DYNAMIC, count
 
 ARGUMENT_KEYS = ("pypto.name", "pypto.dims", "pypto.data", "pypto.default")
 RESULT_KEYS = ("pypto.name", "pypto.dims", "pypto.tol")
-FUNCTION_KEYS = ("pypto.tiles",)
+FUNCTION_KEYS = ("pypto.tiles", "pypto.cases")
 
 Settings = dict[str, Attribute]
 
@@ -71,7 +72,8 @@ def check_function(op: Operation, parser: LocParser) -> None:
 def _check_own_keys(op: Operation) -> None:
     """A misspelt attribute of a function would be ignored."""
     for key, value in op.attributes.items():
-        near = did_you_mean(key.removeprefix("pypto."), ("tiles",), "pypto.")
+        own = [known.removeprefix("pypto.") for known in FUNCTION_KEYS]
+        near = did_you_mean(key.removeprefix("pypto."), own, "pypto.")
         if key not in FUNCTION_KEYS and (near or key.startswith("pypto.")):
             error(
                 op,
@@ -81,7 +83,7 @@ def _check_own_keys(op: Operation) -> None:
                 rule=f"it has {', '.join(FUNCTION_KEYS)}",
                 help=near,
             )
-        if key in FUNCTION_KEYS and value.name != key:
+        if key == "pypto.tiles" and value.name != key:
             error(
                 op,
                 "PTO143",

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from pyptoc.manager import Timing
 from pyptoc.options import Options
-from pyptoc.run_command import describe_program, show
+from pyptoc.run_command import describe_program
 from pyptoc.simulate_command import sized_inputs
+from pyptoc.tables import show
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp

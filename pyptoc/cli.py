@@ -87,7 +87,8 @@ def _dispatch(options: Options) -> int:
 
         print(explain(options.explain))
         return 0
-    if options.list_passes or options.list_machines or options.list_ops is not None:
+    words = (options.list_ops, options.list_operators)
+    if options.list_passes or options.list_machines or words != (None, None):
         return _lists(options)
     if options.docs_ops:
         from pyptoc.op_page import page
@@ -117,4 +118,6 @@ def _lists(options: Options) -> int:
         print(lists.machines())
     if options.list_ops is not None:
         print(lists.ops(options.list_ops))
+    if options.list_operators is not None:
+        print(lists.operators(options.list_operators))
     return 0

@@ -94,7 +94,10 @@ def _execute(options: Options, reporter: Reporter) -> int:
             print(print_pipeline(_passes(options, None)))
             return 0
         raise UsageError("no input file", "pyptoc FILE.mlir, or - for standard input")
-    name, text = read_source(options.input)
+    name, text = read_source(options.input, options.case)
+    if options.print_source:
+        write_text(options.output, text)
+        return 0
     reporter.sources[name] = text
     units = split_input(name, text) if options.split_input_file else [Unit(name, text)]
     code = 0
@@ -138,12 +141,17 @@ def _compile_unit(
     if options.describe:
         from pyptoc.describe import describe
 
-        print(describe(module, options.entry))
+        print(describe(module, options.input or "-", options.entry))
         return 0, None
     if options.entry is not None:
         from pyptoc.runtime.signature import find_entry
 
         find_entry(module, options.entry)
+    if options.write_inputs is not None or options.write_golden is not None:
+        from pyptoc.cases import write_case
+
+        write_case(options, module)
+        return 0, None
     run = None
     if options.run or options.check_each:
         from pyptoc.run_command import RunCommand

@@ -6,7 +6,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyptoc.run_command import table
+from pyptoc.cases import case_names
+from pyptoc.files import is_operator
+from pyptoc.tables import table
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -14,8 +16,12 @@ if TYPE_CHECKING:
     from pyptoc.runtime.signature import Argument
 
 
-def describe(module: ModuleOp, entry: str | None = None) -> str:
-    """The tables of arguments, sizes and results, and a command that runs it."""
+def describe(module: ModuleOp, file: str, entry: str | None = None) -> str:
+    """
+    The tables of arguments, sizes, results and cases, and a command that runs it.
+
+    file: the input as the command line names it.
+    """
     from pyptoc.runtime.random_inputs import example_sizes
     from pyptoc.runtime.signature import read_signature
 
@@ -34,10 +40,15 @@ def describe(module: ModuleOp, entry: str | None = None) -> str:
     lines += [*table(rows), ""]
     if signature.dims:
         lines.append(f"sizes to bind: {', '.join(signature.dims)}")
+    cases = case_names(module, file)
+    if cases:
+        lines.append(f"cases: {', '.join(cases)}")
     sizes = example_sizes(signature)
     bind = ",".join(f"{name}={size}" for name, size in sizes.items())
+    shown = file if is_operator(file) else "FILE"
     lines.append(
-        "try: pyptoc FILE --run --random-inputs=1" + (f" --bind={bind}" if bind else "")
+        f"try: pyptoc {shown} --run --random-inputs=1"
+        + (f" --bind={bind}" if bind else "")
     )
     return "\n".join(lines)
 

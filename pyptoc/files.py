@@ -27,8 +27,39 @@ def _fail(name: str, doing: str, error: OSError) -> NoReturn:
     raise FileError(f"cannot {doing} {name}: {error.strerror or error}")
 
 
-def read_source(name: str) -> tuple[str, str]:
-    """The file name for locations and the text of an input; `-` is standard input."""
+def is_operator(name: str | None) -> bool:
+    """Whether an input is `@NAME`, an operator of the corpus."""
+    return (name or "").startswith("@")
+
+
+def operator_name(name: str) -> str:
+    """The NAME of `@NAME`; raises `UsageError` where the corpus has none."""
+    from pyptoc.operators import names
+
+    if name[1:] in names():
+        return name[1:]
+    from pyptoc.dialects.diagnostics import did_you_mean
+
+    hint = did_you_mean(name[1:], names(), "@") or "pyptoc --list-operators names them"
+    raise UsageError(f"there is no operator {name}", hint)
+
+
+def read_source(name: str, case: str | None = None) -> tuple[str, str]:
+    """
+    The file name for locations and the text of an input.
+
+    `-` is standard input, `@NAME` an operator of the corpus, with the static sizes of
+    `case`.
+    """
+    if is_operator(name):
+        if case is not None:
+            from pyptoc.cases import corpus_case
+
+            operator, found = corpus_case(name, case)
+            return name, operator.source(found)
+        from pyptoc.operators import text_of
+
+        return name, text_of(operator_name(name))
     try:
         if name == "-":
             if sys.stdin is None:  # pyright: ignore[reportUnnecessaryComparison]

@@ -1,5 +1,5 @@
 """
-`--list-passes`, `--list-machines` and `--list-ops`.
+`--list-passes`, `--list-machines`, `--list-ops` and `--list-operators`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import textwrap
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from pyptoc.run_command import table
+from pyptoc.tables import table
 
 if TYPE_CHECKING:
     from xdsl.ir import Operation
@@ -101,6 +101,18 @@ def ops(word: str) -> str:
         return "\n".join(_in_full(kind) for kind, _ in found)
     rows = [(kind.name, summary) for kind, summary in found]
     return "\n".join(table(rows)) if found else f"no op has '{word}' in it"
+
+
+def operators(word: str) -> str:
+    """The operators of the corpus with their summaries; `word` selects some."""
+    from pyptoc.operators import names, summary
+
+    rows = [
+        (f"@{name}", textwrap.shorten(summary(name), 88, placeholder=" ..."))
+        for name in names()
+    ]
+    found = [row for row in rows if word.lower() in " ".join(row).lower()]
+    return "\n".join(table(found)) if found else f"no operator has '{word}' in it"
 
 
 def _in_full(kind: type[Operation]) -> str:

@@ -72,6 +72,10 @@ class Options(argparse.Namespace):
     check: str | None = None
     seed: int | None = None
 
+    case: str | None = None
+    write_inputs: str | None = None
+    write_golden: str | None = None
+
     simulate: str | None = None
     trace: str | None = None
     trace_tasks: int | None = None
@@ -88,6 +92,8 @@ class Options(argparse.Namespace):
     list_passes: bool = False
     list_machines: bool = False
     list_ops: str | None = None
+    list_operators: str | None = None
+    print_source: bool = False
     docs_ops: bool = False
     docs_machines: bool = False
     describe: bool = False
@@ -140,7 +146,12 @@ def build_parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     add = parser.add_argument
-    add("input", nargs="?", metavar="FILE", help="MLIR text; - is standard input")
+    add(
+        "input",
+        nargs="?",
+        metavar="FILE",
+        help="MLIR text; - is standard input, @NAME an operator of --list-operators",
+    )
     add("-o", dest="output", metavar="FILE", help="where the result goes (default -)")
     add("--version", action="store_true", help="print the version")
     _add_compiling(parser)
@@ -222,6 +233,14 @@ def _add_running(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=VALUE",
         help="sizes, scalars, small tensors: M=16,group_list=[7,9]; repeatable",
     )
+    add(
+        "--case",
+        metavar="NAME",
+        help="sizes, data and golden of a case of @NAME, or the sizes of one that the "
+        "file names in pypto.cases; for --run, --simulate, --check and --write-inputs",
+    )
+    add("--write-inputs", metavar="F.npz", help="write the inputs, and stop")
+    add("--write-golden", metavar="F.npz", help="write the right results, and stop")
     add("--outputs", metavar="F.npz", help="write the results")
     add("--expect", metavar="F.npz", help="compare the results; exit 1 if they differ")
     add("--tol", action="append", metavar="NAME=A:R", help="|d| <= A + R * |expected|")
@@ -295,6 +314,12 @@ def _add_asking(parser: argparse.ArgumentParser) -> None:
     add("--docs-ops", action=flag, help="docs/operators.md: every op in full")
     add("--docs-machines", action=flag, help="docs/machines.md: keys of machine files")
     add("--describe", action=flag, help="what inputs the operator wants")
+    add("--print-source", action=flag, help="the text of the input: of @NAME")
+    add(
+        "--list-operators",
+        metavar="WORD",
+        help="the operators that come with pyptoc (with WORD in name or summary)",
+    )
     add("--list-passes", action=flag, help="the passes and their options")
     add("--list-machines", action=flag, help="the machines")
     add("--list-ops", metavar="WORD", help="the ops (with WORD in name or summary)")
@@ -304,6 +329,7 @@ def _add_asking(parser: argparse.ArgumentParser) -> None:
 _OPTIONAL_VALUE = {
     "--verify-each": "true",
     "--list-ops": "",
+    "--list-operators": "",
     "--simulate": "table",
     "--check": "hazards",
 }
@@ -320,7 +346,8 @@ def _normalise(argv: Sequence[str], known: set[str]) -> list[str]:
             name = "-" + name
         if name in _OPTIONAL_VALUE and not equals:
             following = argv[index + 1 : index + 2]
-            takes_next = name == "--list-ops" and following and following[0][:1] != "-"
+            listing = name in ("--list-ops", "--list-operators")
+            takes_next = listing and following and following[0][:1] != "-"
             if not takes_next:
                 name, equals, value = name, "=", _OPTIONAL_VALUE[name]
         words.append(name + equals + value)
@@ -359,7 +386,7 @@ def _check(options: Options) -> None:
             if value:
                 raise UsageError(f"{name} needs --run", "add --run")
         used = options.check_each or options.simulate is not None or options.sweep
-        used = used or options.check
+        used = used or options.check or options.write_inputs or options.write_golden
         if not used and (
             options.inputs or options.random_inputs is not None or options.bind
         ):
@@ -400,8 +427,31 @@ def _check(options: Options) -> None:
     if options.trace_tasks is not None and options.trace is None:
         raise UsageError("--trace-tasks needs --trace", "add --trace=F.json")
     _check_sweep(options)
+    _check_case(options)
     if options.run and options.simulate:
         raise UsageError("--run and --simulate exclude each other")
+
+
+def _check_case(options: Options) -> None:
+    writes = options.write_inputs or options.write_golden
+    is_operator = (options.input or "").startswith("@")
+    if options.case is not None:
+        if options.inputs:
+            raise UsageError("--case and --inputs exclude each other")
+        if is_operator and options.random_inputs is not None:
+            raise UsageError(f"a case of {options.input} has inputs, no random ones")
+        if options.sweep:
+            raise UsageError("a sweep takes no --case", "sizes by --bind or bind.NAME")
+    if options.write_golden and not (is_operator and options.case):
+        raise UsageError(
+            "--write-golden needs a case of the corpus: @NAME --case=CASE",
+            "of a file, --compile-to=tensor --run --outputs=F.npz writes what the "
+            "interpreter gives",
+        )
+    if writes and (options.run or options.simulate or options.check):
+        raise UsageError(
+            "--write-inputs and --write-golden only write; they do not run"
+        )
 
 
 def _check_sweep(options: Options) -> None:

@@ -7,10 +7,9 @@ function. The table goes to standard output, everything else to standard error.
 
 from __future__ import annotations
 
-import re
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -18,13 +17,13 @@ from pyptoc.check_each import CheckEach
 from pyptoc.files import atomic_file
 from pyptoc.manager import Timing, Watcher
 from pyptoc.options import Options
+from pyptoc.tables import show, table
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
     from pyptoc.dialects.diagnostics import Diagnostic
     from pyptoc.runtime.compare import Comparison
-    from pyptoc.runtime.inputs import Inputs
     from pyptoc.runtime.machine import Machine
     from pyptoc.runtime.signature import Signature
 
@@ -33,8 +32,10 @@ class RunCommand:
     """One run; inputs are ready before the passes start: bad ones cost little."""
 
     def __init__(self, options: Options, module: ModuleOp, machine: Machine) -> None:
+        from pyptoc.cases import read_given
         from pyptoc.runtime.compare import parse_tolerances
-        from pyptoc.runtime.outputs import load_expected
+        from pyptoc.runtime.inputs import accept, complete
+        from pyptoc.runtime.outputs import accept_expected, load_expected
         from pyptoc.runtime.signature import read_signature
 
         self.options = options
@@ -43,13 +44,18 @@ class RunCommand:
         self.results = parse_tolerances(options.tol, self.signature.results)
         self.expected: dict[str, Any] | None = None
         self.warnings: list[Diagnostic] = []
+        self.seed = options.random_inputs
+        is_given = options.inputs or options.bind or options.case
+        if self.seed is None and not is_given and options.check_each:
+            self.seed = 0
+        given = read_given(options, module, self.signature)
         if options.expect is not None:
             self.expected, self.warnings = load_expected(options.expect, self.results)
-        self.seed = options.random_inputs
-        given = options.inputs or options.bind
-        if self.seed is None and not given and options.check_each:
-            self.seed = 0
-        self.inputs = _gather(self.signature, options, self.seed)
+        elif given.golden is not None and options.run and not options.bind:
+            name = f"the golden of {options.input}"
+            self.expected, _ = accept_expected(name, given.golden(), self.results)
+        inputs = accept(self.signature, given.arrays, given.source, given.bound)
+        self.inputs = complete(self.signature, inputs, given.source, self.seed)
         self.warnings += self.inputs.warnings
         self.checker = CheckEach(partial(self.execute, check=True), self.results)
 
@@ -139,17 +145,6 @@ class RunCommand:
         return "  ".join(parts)
 
 
-def _gather(signature: Signature, options: Options, seed: int | None) -> Inputs:
-    from pyptoc.runtime.bindings import parse_bindings
-    from pyptoc.runtime.inputs import accept, complete, load_npz
-
-    bound = parse_bindings(options.bind, signature)
-    source = options.inputs or ("--bind" if options.bind else "inputs")
-    arrays = load_npz(options.inputs) if options.inputs is not None else {}
-    inputs = accept(signature, arrays, source, bound)
-    return complete(signature, inputs, source, seed)
-
-
 def describe_program(module: ModuleOp) -> str:
     """How many kernels, launches or tasks a module has, in words."""
     names = [op.name for op in module.walk()]
@@ -211,41 +206,3 @@ def summary_table(signature: Signature, results: dict[str, Any]) -> list[str]:
             mean += f"   ({odd} not finite)"
         rows.append((name, kind, low, high, mean))
     return table(rows)
-
-
-def table(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Rows as lines with aligned columns."""
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    return [
-        "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths)).rstrip()
-        for row in rows
-    ]
-
-
-VERDICTS = {r"\b(ok|PASS)\b": "green", r"\bFAIL\b": "bold red"}
-"""How a terminal shows verdicts."""
-
-
-def is_terminal() -> bool:
-    """Whether standard output is one."""
-    return sys.stdout.isatty()
-
-
-def show(lines: Sequence[str], styles: Mapping[str, str] = VERDICTS) -> None:
-    """
-    Prints lines.
-
-    styles: what a terminal shows how; patterns to styles of rich.
-    """
-    if not is_terminal():
-        print("\n".join(lines))
-        return
-    from rich.console import Console
-    from rich.text import Text
-
-    console = Console(highlight=False, soft_wrap=True)
-    for line in lines:
-        text = Text(line)
-        for pattern, style in styles.items():
-            text.highlight_regex(re.compile(pattern), style)
-        console.print(text)

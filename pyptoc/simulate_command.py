@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 from pyptoc.dialects.subscripts import count
 from pyptoc.manager import Timing
 from pyptoc.options import Options
-from pyptoc.run_command import show, table
 from pyptoc.runtime.units import size_text, time_text
+from pyptoc.tables import show, table
 from pyptoc.timeline_files import check_files, write_files
 
 if TYPE_CHECKING:
@@ -47,15 +47,13 @@ STYLES = {
 
 def sized_inputs(options: Options, module: ModuleOp) -> tuple[Signature, Inputs]:
     """The sizes and values of the command line; the rest stays unknown."""
-    from pyptoc.runtime.bindings import parse_bindings
-    from pyptoc.runtime.inputs import accept, load_npz
+    from pyptoc.cases import read_given
+    from pyptoc.runtime.inputs import accept
     from pyptoc.runtime.signature import read_signature
 
     signature = read_signature(module, options.entry)
-    bound = parse_bindings(options.bind, signature)
-    arrays = load_npz(options.inputs) if options.inputs is not None else {}
-    source = options.inputs or "--bind"
-    return signature, accept(signature, arrays, source, bound)
+    given = read_given(options, module, signature)
+    return signature, accept(signature, given.arrays, given.source, given.bound)
 
 
 class SimulateCommand:

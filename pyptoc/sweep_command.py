@@ -19,8 +19,6 @@ from pyptoc.dialects.diagnostics import CompileError, error
 from pyptoc.files import read_source, write_text
 from pyptoc.options import Options, UsageError
 from pyptoc.report import Reporter
-from pyptoc.run_command import show as print_lines
-from pyptoc.run_command import table
 from pyptoc.runtime.machine import machine_table
 from pyptoc.sweep_cache import Cache
 from pyptoc.sweep_plot import check_plot, write_plot
@@ -28,6 +26,8 @@ from pyptoc.sweep_point import INTERNAL
 from pyptoc.sweep_spec import parse_axes, show
 from pyptoc.sweep_workers import PROCESSES, ProcessEndedError, check_executor
 from pyptoc.sweeping import Plan, Progress, SweepRow, best_of, plan_sweep, run_plan
+from pyptoc.tables import show as print_lines
+from pyptoc.tables import table
 
 MESSAGE = 60
 """So much of an error stands in the table."""

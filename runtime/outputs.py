@@ -44,7 +44,13 @@ def load_expected(
     golden in f64 for a bf16 result. Raises `CompileError` PTO501 for arrays that do
     not fit or are missing.
     """
-    given = load_npz(name)
+    return accept_expected(name, load_npz(name), results)
+
+
+def accept_expected(
+    name: str, given: Mapping[str, Array], results: Sequence[Result]
+) -> tuple[dict[str, Array], list[Diagnostic]]:
+    """Expected results that are arrays already (`load_expected`); `name` is theirs."""
     names = [result.name for result in results]
     warnings = [
         Diagnostic(

@@ -21,10 +21,10 @@ if __name__ == "__main__":
 
 import pyptoc
 from pyptoc.dialects.diagnostics import CompileError
-from pyptoc.run_command import table
 from pyptoc.runtime.machine import machine_names
 from pyptoc.runtime.timing_result import Timeline
 from pyptoc.simulate_command import NEAR, limits, nearest_roof
+from pyptoc.tables import table
 
 HEADER = ("operator", "case", "machine", "time us", "roof", "reached", "limited by")
 CASES: dict[str, tuple[str, dict[str, Any]]] = {

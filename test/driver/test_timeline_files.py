@@ -114,11 +114,11 @@ class TestCommand:
     def test_a_terminal_shows_the_same_text(
         self, source: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        from pyptoc import run_command
+        from pyptoc import tables
 
         _, plain, _ = call(str(source), "--simulate")
         monkeypatch.setenv("FORCE_COLOR", "1")
-        monkeypatch.setattr(run_command, "is_terminal", lambda: True)
+        monkeypatch.setattr(tables, "is_terminal", lambda: True)
         _, styled, _ = call(str(source), "--simulate")
         assert "\x1b[1;36mtotal\x1b[0m" in styled
         assert re.sub(r"\x1b\[[0-9;]*m", "", styled) == plain

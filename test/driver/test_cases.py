@@ -1,0 +1,184 @@
+"""`@NAME`, `--case`, `--write-inputs` and `--write-golden`, `--list-operators`."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from inprocess import call
+
+import pyptoc
+from pyptoc.operators import load, names, summary, text_of
+
+FILE = """module attributes {pypto.cases = {
+    decode = {t = 2, s = 0.5}, list = {t = 3}}} {
+  func.func @scale(
+      %x: tensor<?x8xf32> {pypto.dims = ["t"]},
+      %g: tensor<2xi32>,
+      %s: f32 {pypto.default = 2.0 : f32}) -> tensor<?x8xf32>
+      attributes {pypto.cases = {wide = {t = 5, g = [1, 4]}}} {
+    %y = pypto.mul %x, %s
+    func.return %y : tensor<?x8xf32>
+  }
+}
+"""
+
+
+def test_lists_every_operator_with_its_first_sentence() -> None:
+    code, out, _ = call("--list-operators")
+    assert code == 0
+    lines = out.splitlines()
+    assert [line.split()[0] for line in lines] == [f"@{name}" for name in names()]
+    for name, line in zip(names(), lines):
+        assert len(summary(name)) > 10
+        assert summary(name)[:60] in line
+
+
+def test_a_word_selects_operators() -> None:
+    _, out, _ = call("--list-operators", "gating")
+    assert [line.split()[0] for line in out.splitlines()] == ["@moe_gating"]
+    _, out, _ = call("--list-operators=nothing like it")
+    assert out == "no operator has 'nothing like it' in it\n"
+
+
+def test_listing_needs_neither_xdsl_nor_numpy() -> None:
+    code = (
+        "import sys, pyptoc.cli\n"
+        "assert pyptoc.cli.main(['--list-operators']) == 0\n"
+        "assert not {'xdsl', 'numpy', 'ml_dtypes'} & set(sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+
+
+def test_an_operator_compiles_like_its_file() -> None:
+    text = text_of("moe_gating")
+    assert call("@moe_gating")[:2] == call("-", stdin=text)[:2]
+    assert pyptoc.compile("@moe_gating").text == pyptoc.compile(text).text
+    assert call("@moe_gating", "--print-source") == (0, text, "")
+
+
+def test_a_case_runs_against_its_golden() -> None:
+    code, out, err = call("@moe_gating", "--case=tiny", "--run", "--check")
+    assert (code, err) == (0, "")
+    assert "logits f32[5,256]" in out
+    assert "hazards checked: 0 races" in out
+    assert out.splitlines()[-1] == "PASS"
+
+
+def test_a_wrong_result_of_a_case_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    operator = load("moe_gating")
+    right = operator.golden
+
+    def golden(**inputs: np.ndarray) -> dict[str, np.ndarray]:
+        return {name: value + 1 for name, value in right(**inputs).items()}
+
+    monkeypatch.setattr(operator, "golden", golden)
+    code, out, _ = call("@moe_gating", "--case=tiny", "--run")
+    assert code == 1
+    assert out.splitlines()[-1] == "FAIL"
+
+
+def test_a_case_has_its_static_sizes() -> None:
+    _, out, _ = call("@grouped_matmul_swiglu_quant", "--case=k_96", "--print-source")
+    assert "%a: tensor<?x96xf8E4M3FN>" in out
+    code, out, err = call("@grouped_matmul_swiglu_quant", "--case=k_96", "--simulate")
+    assert (code, err) == (0, "")
+    assert "assumed" not in out
+    code, _, err = call("@grouped_matmul_swiglu_quant", "--case=k_96", "--check")
+    assert (code, err) == (0, "")
+
+
+def test_the_arrays_of_a_case_as_files(tmp_path: Path) -> None:
+    given, golden = tmp_path / "in.npz", tmp_path / "golden.npz"
+    writing = (f"--write-inputs={given}", f"--write-golden={golden}")
+    assert call("@moe_gating", "--case=ties", *writing) == (0, "", "")
+    operator = load("moe_gating")
+    case = next(case for case in operator.CASES if str(case) == "ties")
+    with np.load(given) as arrays, np.load(golden) as results:
+        wanted = operator.inputs(case)
+        assert sorted(arrays) == sorted(wanted)
+        for name, array in wanted.items():
+            assert arrays[name].tobytes() == array.tobytes()
+        for name, array in operator.golden(**wanted).items():
+            assert results[name].tobytes() == array.tobytes()
+    files = (f"--inputs={given}", f"--expect={golden}")
+    code, out, _ = call("@moe_gating", "--run", *files)
+    assert code == 0
+    assert out.splitlines()[-1] == "PASS"
+
+
+def test_made_up_inputs_as_a_file(tmp_path: Path) -> None:
+    """The file holds what a run with that seed would have."""
+    random = ("--random-inputs=3", "--bind=n=100")
+    assert call("@adamw", f"--write-inputs={tmp_path}/in.npz", *random) == (0, "", "")
+    first, second = f"{tmp_path}/a.npz", f"{tmp_path}/b.npz"
+    assert call("@adamw", "--run", *random, f"--outputs={first}")[0] == 0
+    given = f"--inputs={tmp_path}/in.npz"
+    assert call("@adamw", "--run", given, f"--outputs={second}")[0] == 0
+    assert Path(first).read_bytes() == Path(second).read_bytes()
+
+
+def test_cases_that_a_file_names() -> None:
+    code, out, err = call("-", "--describe", stdin=FILE)
+    assert (code, err) == (0, "")
+    assert "cases: decode, list, wide\n" in out
+    run = ("--run", "--random-inputs=0")
+    _, out, err = call("-", *run, "--case=decode", stdin=FILE)
+    assert "x f32[2,8]" in out, err
+    assert "s f32 0.5" in out
+    _, out, _ = call("-", *run, "--case=wide", stdin=FILE)
+    assert "x f32[5,8]" in out
+    assert "g i32 [1 4]" in out
+    _, out, _ = call("-", *run, "--case=wide", "--bind=t=7", stdin=FILE)
+    assert "x f32[7,8]" in out
+    _, simulated, _ = call("-", "--simulate=json", "--case=wide", stdin=FILE)
+    _, bound, _ = call("-", "--simulate=json", "--bind=t=5", stdin=FILE)
+    assert simulated == bound
+
+
+WRONG = (
+    (["@moe_gatin"], "there is no operator @moe_gatin", "did you mean @moe_gating?"),
+    (["@"], "there is no operator @", "pyptoc --list-operators names them"),
+    (["@../adamw"], "there is no operator @../adamw", "did you mean @adamw?"),
+    (["@adamw", "--case=twin"], "@adamw has no case 'twin'", "did you mean tiny?"),
+    (["@adamw", "--case=x y"], "@adamw has no case 'x y'", "cases: "),
+    (
+        ["@adamw", "--case=tiny", "--inputs=f.npz", "--run"],
+        "--case and --inputs exclude each other",
+        "",
+    ),
+    (
+        ["@adamw", "--case=tiny", "--random-inputs=1", "--run"],
+        "a case of @adamw has inputs, no random ones",
+        "",
+    ),
+    (["@adamw", "--write-golden=f.npz"], "--write-golden needs a case", "--outputs"),
+    (["@adamw", "--write-inputs=f.npz"], "missing: 'p', 'm', 'v'", "--random-inputs"),
+    (
+        ["@adamw", "--case=tiny", "--write-inputs=f.npz", "--run"],
+        "--write-inputs and --write-golden only write; they do not run",
+        "",
+    ),
+    (["@adamw", "--case=tiny", "--sweep=split_k=1,2"], "a sweep takes no --case", ""),
+)
+
+
+@pytest.mark.parametrize(
+    ("argv", "message", "help"), WRONG, ids=[" ".join(argv) for argv, _, _ in WRONG]
+)
+def test_what_is_refused(argv: list[str], message: str, help: str) -> None:
+    code, out, err = call(*argv)
+    assert (code, out) == (1, "")
+    assert message in err
+    assert help in err
+    assert not Path("f.npz").exists()
+
+
+def test_a_case_that_the_file_does_not_name() -> None:
+    code, _, err = call("-", "--run", "--random-inputs=0", "--case=decod", stdin=FILE)
+    assert code == 1
+    assert "- has no case 'decod'" in err
+    assert "did you mean decode?" in err
