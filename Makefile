@@ -8,7 +8,6 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-OPERATOR := test/operators/grouped_matmul_swiglu_quant.mlir
 JOBS ?= auto
 PROGRAMS ?= 2000
 
@@ -16,9 +15,8 @@ PROGRAMS ?= 2000
 
 demo: $(VENV)/.installed
 	@mkdir -p build/demo
-	$(BIN)/python test/demo.py build/demo/inputs.npz build/demo/golden.npz
-	$(BIN)/pyptoc $(OPERATOR) -o build/demo/program.mlir --run \
-	  --inputs build/demo/inputs.npz --expect build/demo/golden.npz
+	$(BIN)/pyptoc @grouped_matmul_swiglu_quant --case=given --run \
+	  -o build/demo/program.mlir
 
 test: lint
 	$(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal test
