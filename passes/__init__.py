@@ -21,6 +21,7 @@ PASSES: dict[str, str] = {
     "check-bounds": "check_bounds:CheckBoundsPass",
     "fuse-epilogue": "fuse_epilogue:FuseEpiloguePass",
     "legalize-casts": "legalize_casts:LegalizeCastsPass",
+    "collapse-rows": "collapse_rows:CollapseRowsPass",
     "partition": "partition:PartitionPass",
     "infer-tiles": "infer_tiles:InferTilesPass",
     "form-tasks": "form_tasks:FormTasksPass",

@@ -14,7 +14,7 @@ from typing import Any
 
 from xdsl.ir import Operation, SSAValue
 
-from pyptoc.dialects.expr import Expr
+from pyptoc.dialects.expr import ONE, Expr
 from pyptoc.dialects.pypto.indexing import (
     GatherOp,
     IndexAddOp,
@@ -85,12 +85,24 @@ def _numbered(value: SSAValue, first: int) -> Sequence[tuple[SSAValue, int, Expr
 
 
 def _topk(op: TopkOp) -> Iterator[Obligation]:
+    if op.lengths is not None:
+        yield from _lengths(op, op.lengths)
     if op.pad_index is not None or op.lengths is not None:
         return
     k, sizes = op.k.value.data, sizes_of(op.source)
     size = sizes[op.axis.value.data % len(sizes)]
     message = f"topk of {{0}} elements of {value_name(op.source)} has no {k} greatest"
     yield Obligation("<=", Expr.const(k), size, message, (size,))
+
+
+def _lengths(op: TopkOp, lengths: SSAValue) -> Iterator[Obligation]:
+    """A length for each row: sizes of 1 aside, the source's but for the axis."""
+    have, want = sizes_of(lengths), sizes_of(op.source)
+    axis = op.axis.value.data % len(want)
+    outer = [dim for dim in range(len(want)) if dim != axis][-len(have) :]
+    for own, dim in enumerate(outer):
+        if have[own] != ONE:
+            yield pair((op.source, dim), (lengths, own), (want[dim], have[own]))
 
 
 RULES: dict[type[Operation], Callable[[Any], Iterator[Obligation]]] = {

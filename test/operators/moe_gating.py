@@ -43,6 +43,7 @@ CASES = (
     Case("extreme", 40, "extreme"),
     Case("few_allowed", 5, "barred"),
     Case("no_score", 3, "shut"),
+    Case("many_tokens", 4096, long=True),
 )
 TINY = Case("tiny", 5)
 BREAKS = (

@@ -278,3 +278,14 @@ func.func @ends(%x: tensor<?x32xf32> {pypto.dims = ["M"]}, %k: tensor<1xi32>) ->
   }
   func.return %r : tensor<?x32xf32>
 }
+
+// -----
+// There is a length for each row.
+// CHECK-LABEL: func.func @lengths_of_rows
+// CHECK: pypto.assert %{{.*}}, "dimension 0 of %x is {0}, dimension 0 of %n is {1}
+// CHECK: pypto.assert %{{.*}}, "dimension 1 of %x is {0}, dimension 1 of %n is {1}
+// CHECK-NEXT: pypto.topk %x k 2 axis -1 lengths %n
+func.func @lengths_of_rows(%x: tensor<?x?x9xf32>, %n: tensor<?x?xi32>) -> (tensor<?x?x2xf32>, tensor<?x?x2xi32>) {
+  %v, %i = pypto.topk %x k 2 axis -1 lengths %n {pad_index = -1, pad_value = 0.0}
+  func.return %v, %i : tensor<?x?x2xf32>, tensor<?x?x2xi32>
+}
