@@ -15,7 +15,13 @@ from xdsl.context import Context
 from xdsl.ir import Attribute, Dialect, Operation
 
 from pyptoc.dialects.diagnostics import Diagnostic
+from pyptoc.dialects.op_definition import defined_when_used
 from pyptoc.dialects.record import record
+
+with defined_when_used():
+    # Of their 70 operations a program has a handful.
+    for name in ("arith", "func", "scf"):
+        import_module(f"xdsl.dialects.{name}")
 
 DIALECTS: dict[str, str] = {
     "builtin": "xdsl.dialects.builtin:Builtin",

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from difflib import get_close_matches
 from functools import lru_cache
 from typing import NoReturn, cast
 
@@ -206,5 +205,7 @@ def place_of(location: Attribute | None) -> str:
 
 def did_you_mean(word: str, known: Iterable[str], prefix: str = "") -> str:
     """A help text with the nearest known word, or the empty string."""
+    from difflib import get_close_matches
+
     near = get_close_matches(word, list(known), n=1, cutoff=0.6)
     return f"did you mean {prefix}{near[0]}?" if near else ""

@@ -5,16 +5,26 @@ gives the class its accessors, in 0.2 ms. There are some 200 operations, a progr
 a handful of them, and many classes are only asked whether an operation is one of
 theirs. So the definition waits until something needs it: the first operation of the
 class (which asks for its definition while it is made), its parser, its traits.
+
+So it is with the operations of xDSL's own dialects whose modules are first imported
+within `defined_when_used`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from threading import RLock
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from xdsl import irdl
 from xdsl.ir import OpTraits
 from xdsl.irdl import IRDLOperation, OpDef, irdl_op_definition
+
+if TYPE_CHECKING:
+    _Method = classmethod[Any, ..., Any]
+else:
+    _Method = classmethod  # such a field xDSL lets stand in a class
 
 T = TypeVar("T", bound=IRDLOperation)
 
@@ -28,7 +38,7 @@ def op_definition(cls: type[T]) -> type[T]:
 
     def define() -> None:
         with _LOCK:  # threads may use a class for the first time together
-            if not isinstance(cls.__dict__["traits"], _TraitsToCome):
+            if not isinstance(cls.__dict__.get("traits"), _TraitsToCome):
                 return
             # xDSL sees the class as it was written.
             del cls.traits
@@ -43,7 +53,19 @@ def op_definition(cls: type[T]) -> type[T]:
     # Not by assignment, which a type checker would compare with what xDSL declares.
     setattr(cls, "get_irdl_definition", classmethod(definition))  # noqa: B010
     setattr(cls, "traits", _TraitsToCome(define))  # noqa: B010
+    if "parse" not in cls.__dict__:
+        setattr(cls, "parse", _ParserToCome(cls, define))  # noqa: B010
     return cls
+
+
+@contextmanager
+def defined_when_used() -> Generator[None]:
+    """Within it a module that is imported gets `op_definition` for xDSL's decorator."""
+    setattr(irdl, "irdl_op_definition", op_definition)  # noqa: B010
+    try:
+        yield
+    finally:
+        setattr(irdl, "irdl_op_definition", irdl_op_definition)  # noqa: B010
 
 
 class _TraitsToCome:
@@ -55,3 +77,19 @@ class _TraitsToCome:
     def __get__(self, instance: object, owner: Any) -> OpTraits:
         self.define()
         return owner.traits
+
+
+class _ParserToCome(_Method):
+    """The parser of a class without one of its own: what is written as a format."""
+
+    def __init__(self, cls: type[IRDLOperation], define: Callable[[], None]) -> None:
+        super().__init__(lambda _: None)
+        self.cls = cls
+        self.define = define
+
+    def __get__(self, instance: object, owner: Any = None) -> Any:
+        self.define()
+        if self.cls.__dict__["parse"] is self:  # there is no format, or not yet
+            inherited: Any = super(self.cls, owner)
+            return inherited.parse
+        return owner.parse

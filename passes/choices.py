@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from xdsl.dialects import scf
 from xdsl.ir import Operation
@@ -24,8 +25,10 @@ from pyptoc.passes.shapes import Shapes
 from pyptoc.passes.tile_candidates import Chosen
 from pyptoc.passes.tile_search import found_once
 from pyptoc.passes.tile_settings import nearest_tile
-from pyptoc.passes.vector_tiles import Candidate, VectorChooser
 from pyptoc.runtime.machine import Machine
+
+if TYPE_CHECKING:
+    from pyptoc.passes.vector_tiles import Candidate, VectorChooser
 
 Sizes = tuple[int, ...]
 
@@ -60,6 +63,8 @@ class Choices:
 
     def chooser(self, group: Group, loops: Sequence[scf.ForOp] = ()) -> VectorChooser:
         """What chooses the tile of a vector group."""
+        from pyptoc.passes.vector_tiles import VectorChooser
+
         domain = domain_of(group.ops, self.shapes)
         assert domain is not None
         trips = trips_of(loops, self.shapes)

@@ -20,7 +20,8 @@ has the composite's shape.
 
 Reductions and scans are brought to one form: f16 and bf16 sums accumulate in f32, along
 the last axis, which a reduction keeps with size 1. Other axes are moved last by a
-`pypto.transpose`. One function a composite, in the `decompose_*` files.
+`pypto.transpose`. One function a composite, in the `decompose_*` files, each loaded at
+the first op that needs it.
 """
 
 from __future__ import annotations
@@ -32,110 +33,53 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
-from pyptoc.dialects.context import PyptocContext
-from pyptoc.dialects.pypto.composite import (
-    LayerNormOp,
-    OnlineSoftmaxOp,
-    RmsNormOp,
-    RopeOp,
-    SoftmaxOp,
-    SwigluOp,
-)
-from pyptoc.dialects.pypto.indexing import (
-    ArgsortOp,
-    GatherMaskOp,
-    GatherRowsOp,
-    IndexAddOp,
-    IndexPutOp,
-    ScatterOp,
-    ScatterRowsOp,
-    TopkOp,
-)
-from pyptoc.dialects.pypto.matmul import EinsumOp, GroupedMatmulOp, MatmulOp
-from pyptoc.dialects.pypto.quantising import DequantizeOp, QuantizeOp, QuantMxOp
-from pyptoc.dialects.pypto.reduce import (
-    AmaxOp,
-    AminOp,
-    ArgmaxOp,
-    ArgminOp,
-    CumsumOp,
-    LogsumexpOp,
-    MeanOp,
-    ProdOp,
-    SumOp,
-    VarOp,
-)
-from pyptoc.dialects.pypto.shape import ArangeOp, ConcatOp
-from pyptoc.dialects.pypto.unary import GeluOp, SigmoidOp, SiluOp
+from pyptoc.dialects.context import PyptocContext, load
 from pyptoc.passes.base import PyptocPass
-from pyptoc.passes.decompose_activation import gelu, sigmoid, silu, swiglu
-from pyptoc.passes.decompose_einsum import einsum, matmul
-from pyptoc.passes.decompose_grouped import grouped_matmul
-from pyptoc.passes.decompose_indexing import argsort, gather_mask, topk
-from pyptoc.passes.decompose_normal import (
-    layer_norm,
-    online_softmax,
-    rms_norm,
-    softmax,
-)
-from pyptoc.passes.decompose_quant import dequantize, quant_mx, quantize
-from pyptoc.passes.decompose_reduce import (
-    argument,
-    cumsum,
-    logsumexp,
-    mean,
-    reduction,
-    var,
-)
-from pyptoc.passes.decompose_rows import (
-    gather_rows,
-    index_add,
-    index_put,
-    scatter_rows,
-)
-from pyptoc.passes.decompose_shape import arange, concat, rope
 from pyptoc.passes.shapes import Shapes
 
 Replace = Callable[[Any, Shapes], None]
 
-DECOMPOSITIONS: dict[type[Operation], Replace] = {
-    SoftmaxOp: softmax,
-    OnlineSoftmaxOp: online_softmax,
-    RmsNormOp: rms_norm,
-    LayerNormOp: layer_norm,
-    SigmoidOp: sigmoid,
-    SiluOp: silu,
-    GeluOp: gelu,
-    SwigluOp: swiglu,
-    QuantizeOp: quantize,
-    DequantizeOp: dequantize,
-    QuantMxOp: quant_mx,
-    RopeOp: rope,
-    ConcatOp: concat,
-    ArangeOp: arange,
-    GroupedMatmulOp: grouped_matmul,
-    EinsumOp: einsum,
-    MatmulOp: matmul,
-    MeanOp: mean,
-    VarOp: var,
-    LogsumexpOp: logsumexp,
-    SumOp: reduction,
-    ProdOp: reduction,
-    AmaxOp: reduction,
-    AminOp: reduction,
-    ArgmaxOp: argument,
-    ArgminOp: argument,
-    CumsumOp: cumsum,
-    TopkOp: topk,
-    GatherRowsOp: gather_rows,
-    ScatterRowsOp: scatter_rows,
-    IndexAddOp: index_add,
-    ScatterOp: index_add,
-    IndexPutOp: index_put,
-    ArgsortOp: argsort,
-    GatherMaskOp: gather_mask,
+DECOMPOSITIONS: dict[str, str] = {
+    "pypto.softmax": "decompose_normal:softmax",
+    "pypto.online_softmax": "decompose_normal:online_softmax",
+    "pypto.rms_norm": "decompose_normal:rms_norm",
+    "pypto.layer_norm": "decompose_normal:layer_norm",
+    "pypto.sigmoid": "decompose_activation:sigmoid",
+    "pypto.silu": "decompose_activation:silu",
+    "pypto.gelu": "decompose_activation:gelu",
+    "pypto.swiglu": "decompose_activation:swiglu",
+    "pypto.quantize": "decompose_quant:quantize",
+    "pypto.dequantize": "decompose_quant:dequantize",
+    "pypto.quant_mx": "decompose_quant:quant_mx",
+    "pypto.rope": "decompose_shape:rope",
+    "pypto.concat": "decompose_shape:concat",
+    "pypto.arange": "decompose_shape:arange",
+    "pypto.grouped_matmul": "decompose_grouped:grouped_matmul",
+    "pypto.einsum": "decompose_einsum:einsum",
+    "pypto.matmul": "decompose_einsum:matmul",
+    "pypto.mean": "decompose_reduce:mean",
+    "pypto.var": "decompose_reduce:var",
+    "pypto.logsumexp": "decompose_reduce:logsumexp",
+    "pypto.sum": "decompose_reduce:reduction",
+    "pypto.prod": "decompose_reduce:reduction",
+    "pypto.amax": "decompose_reduce:reduction",
+    "pypto.amin": "decompose_reduce:reduction",
+    "pypto.argmax": "decompose_reduce:argument",
+    "pypto.argmin": "decompose_reduce:argument",
+    "pypto.cumsum": "decompose_reduce:cumsum",
+    "pypto.topk": "decompose_indexing:topk",
+    "pypto.gather_rows": "decompose_rows:gather_rows",
+    "pypto.scatter_rows": "decompose_rows:scatter_rows",
+    "pypto.index_add": "decompose_rows:index_add",
+    "pypto.scatter": "decompose_rows:index_add",
+    "pypto.index_put": "decompose_rows:index_put",
+    "pypto.argsort": "decompose_indexing:argsort",
+    "pypto.gather_mask": "decompose_indexing:gather_mask",
 }
-"""Op class to the function that replaces such an op by base ops."""
+"""
+An op's name to `module:function` of what replaces it by base ops, the module relative
+to this package.
+"""
 
 
 class DecomposePass(PyptocPass):
@@ -150,9 +94,9 @@ class DecomposePass(PyptocPass):
                 continue
             shapes = Shapes()
             for op in list(function.walk()):
-                replace = DECOMPOSITIONS.get(type(op))
-                if replace is not None:
-                    _replace(ctx, op, replace, shapes)
+                path = DECOMPOSITIONS.get(op.name)
+                if path is not None:
+                    _replace(ctx, op, load(f"pyptoc.passes.{path}"), shapes)
 
 
 def _replace(

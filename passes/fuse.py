@@ -39,12 +39,11 @@ from pyptoc.passes.groups import (
     domain_of,
     folds_columns,
 )
-from pyptoc.passes.mark_nests import is_whole
 from pyptoc.passes.mixed_tiles import MixedChooser
 from pyptoc.passes.shapes import Shapes
 from pyptoc.passes.sink_rows import Made, Sink, made_by_loops
 from pyptoc.passes.structured import is_one, is_reduction, is_scan
-from pyptoc.passes.tile_settings import TILE
+from pyptoc.passes.tile_settings import TILE, is_whole
 from pyptoc.passes.trial import Trial
 from pyptoc.passes.windows import views_of
 from pyptoc.runtime.machine import Machine

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import ClassVar, NoReturn
+from typing import TYPE_CHECKING, ClassVar, NoReturn
 
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
@@ -34,20 +34,20 @@ from pyptoc.dialects.pypto.attrs import CubeTileAttr, VecTileAttr
 from pyptoc.dialects.pypto.matmul import Product
 from pyptoc.dialects.record import record
 from pyptoc.dialects.walk import ROW
-from pyptoc.passes import cube_tiles, index_tiles, tile_candidates
+from pyptoc.passes import cube_tiles, tile_candidates
 from pyptoc.passes.base import PyptocPass
 from pyptoc.passes.choices import Choices, given_sizes
-from pyptoc.passes.compared import Compared
 from pyptoc.passes.cube_tiles import Contraction, CubeTile
 from pyptoc.passes.group_work import grid_loops, trips_of
 from pyptoc.passes.groups import PARTIAL, Domain, Group, blocks_of, groups_in
-from pyptoc.passes.mixed_tiles import MixedChooser, results_of, split_units
 from pyptoc.passes.shapes import Shapes
 from pyptoc.passes.support import check_product
 from pyptoc.passes.tile_settings import TILE, nearest_tile
 from pyptoc.passes.typed import tensor_rank
-from pyptoc.passes.vector_tiles import Candidate, VectorChooser
 from pyptoc.runtime.machine import Machine
+
+if TYPE_CHECKING:
+    from pyptoc.passes.vector_tiles import Candidate, VectorChooser
 
 
 class InferTilesPass(PyptocPass):
@@ -126,6 +126,8 @@ class TileInference:
 
     def _mixed(self) -> None:
         """One tile for all of the group; partition has seen that there is one."""
+        from pyptoc.passes.mixed_tiles import MixedChooser, results_of, split_units
+
         products, part = split_units(self.group)
         trips = trips_of(grid_loops(self.group.ops[0]), self.shapes)
         bases = results_of(products)
@@ -188,6 +190,8 @@ class TileInference:
         return VecTileAttr([tile.rows, tile.columns])
 
     def _index(self) -> VecTileAttr:
+        from pyptoc.passes import index_tiles
+
         op = self.group.ops[0]
         given = self._given_vector(tensor_rank(index_tiles.tiled_value(op)))
         tile = index_tiles.choose(op, self.shapes, self.machine, given)
@@ -220,6 +224,8 @@ class TileInference:
                 larger = [c.cost.seconds for c in found if c.tile.rows == asked[0]]
                 reason = "what is live at once must fit UB"
                 if larger:
+                    from pyptoc.passes.compared import Compared
+
                     reason = str(Compared([found[0].cost.seconds], larger))
                 self.context.remark(
                     self.group.ops[0],

@@ -25,7 +25,7 @@ from xdsl.ir import SSAValue
 from xdsl.rewriter import InsertPoint
 
 from pyptoc.dialects import tile
-from pyptoc.dialects.context import PyptocContext
+from pyptoc.dialects.context import PyptocContext, load
 from pyptoc.dialects.diagnostics import error
 from pyptoc.dialects.npu import KernelOp, LaunchOp, ReadOp, TasksOp
 from pyptoc.dialects.npu_attrs import Unit
@@ -34,19 +34,19 @@ from pyptoc.passes.base import PyptocPass
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.cleanup import erase_dead
 from pyptoc.passes.kernel_body import KernelBody
-from pyptoc.passes.lower_cube import CubeBody
-from pyptoc.passes.lower_mixed import MixedBody
-from pyptoc.passes.lower_vector import VectorBody
 from pyptoc.passes.structured import defined_in, enclosing, is_constant
 from pyptoc.passes.task_form import replace_op
 from pyptoc.passes.tile_settings import WHOLE
 
-BODIES: dict[Unit, type[KernelBody]] = {
-    Unit.CUBE: CubeBody,
-    Unit.VECTOR: VectorBody,
-    Unit.MIXED: MixedBody,
+BODIES: dict[Unit, str] = {
+    Unit.CUBE: "lower_cube:CubeBody",
+    Unit.VECTOR: "lower_vector:VectorBody",
+    Unit.MIXED: "lower_mixed:MixedBody",
 }
-"""What lowers the body of a task on a unit."""
+"""
+A unit to `module:Class` of what lowers the body of a task on it, the module relative to
+this package; it is loaded where there is such a task.
+"""
 
 
 class LowerToTilePass(PyptocPass):
@@ -158,8 +158,7 @@ def lower(kernel: KernelOp) -> None:
             new = tile.ReadOp.make(op.source, op.mixed_offsets, type_)
             new.location = op.location
             replace_op(op, new)
-    body = BODIES[kernel.unit.data]
-    if WHOLE in kernel.attributes:
-        body = MixedBody
+    unit = Unit.MIXED if WHOLE in kernel.attributes else kernel.unit.data
+    body: type[KernelBody] = load(f"pyptoc.passes.{BODIES[unit]}")
     body(kernel).run()
     erase_dead(kernel)

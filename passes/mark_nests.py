@@ -22,7 +22,7 @@ from pyptoc.passes.nest_report import report
 from pyptoc.passes.nest_tiles import NestCandidate, candidates
 from pyptoc.passes.product_parts import ProductParts
 from pyptoc.passes.structured import defined_in, unit_of
-from pyptoc.passes.tile_settings import TILE, WHOLE
+from pyptoc.passes.tile_settings import TILE, WHOLE, is_whole
 from pyptoc.passes.whole_nests import NestBody, UnfitError
 
 
@@ -128,14 +128,4 @@ def is_chained(block: Block) -> bool:
             made.update(op.results)
         elif unit_of(op) == "cube":
             made.update(op.results)
-    return False
-
-
-def is_whole(block: Block) -> bool:
-    """Whether a block is part of a marked nest."""
-    op = block.parent_op()
-    while op is not None:
-        if WHOLE in op.attributes:
-            return True
-        op = op.parent_op()
     return False

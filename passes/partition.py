@@ -31,7 +31,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from xdsl.dialects import func, scf
 from xdsl.dialects.builtin import ModuleOp, TensorType
@@ -44,7 +44,6 @@ from pyptoc.dialects.record import record
 from pyptoc.passes.base import PyptocPass
 from pyptoc.passes.cleanup import erase_dead
 from pyptoc.passes.form_tasks import outermost_parallel, perfect_nest
-from pyptoc.passes.fuse import Fusion
 from pyptoc.passes.groups import (
     CUT,
     FOLD,
@@ -56,16 +55,18 @@ from pyptoc.passes.groups import (
     blocks_of,
     common_domain,
 )
-from pyptoc.passes.hoist_asserts import hoist_asserts
 from pyptoc.passes.index_shapes import SCATTERS, Scatter
-from pyptoc.passes.mark_nests import is_whole, mark_groups, mark_nests
 from pyptoc.passes.matmul_shape import may_split
 from pyptoc.passes.ownership import Ownership, root_of
 from pyptoc.passes.reinterpret import split_views
 from pyptoc.passes.scale_pairs import join_pairs
 from pyptoc.passes.shapes import Dims, Shapes, static_bound
 from pyptoc.passes.structured import LEAVES, tensor_operands, unit_of
+from pyptoc.passes.tile_settings import is_whole
 from pyptoc.passes.windows import readers, window_of
+
+if TYPE_CHECKING:
+    from pyptoc.passes.fuse import Fusion
 
 Forms = dict[Hashable, OpForm]
 """Of ops, by what their form depends on."""
@@ -97,30 +98,61 @@ class PartitionPass(PyptocPass):
             erase_dead(function)
             split_views(function)
             join_pairs(function)
-            for loop in list(outermost_parallel(function)):
-                hoist_asserts(ctx, loop)
+            loops = list(outermost_parallel(function))
+            if loops:
+                from pyptoc.passes.hoist_asserts import hoist_asserts
+
+                for loop in loops:
+                    hoist_asserts(ctx, loop)
             Ownership(ctx, function).run()
-            if self.nests:
-                mark_nests(ctx, function)
-            shapes = Shapes()
-            fusion = Fusion(ctx, function, shapes, self.fuse, self.cut, self.force)
-            forms: Forms = {}
-            form_block = partial(form, shapes, fusion.parts, forms, self.fuse)
-            if self.nests:
-                bodies = [
-                    perfect_nest(loop)[-1].body.block
-                    for loop in outermost_parallel(function)
-                ]
-                mark(bodies, fusion, form_block, trial=True)
-                mark_groups(ctx, function)
-                unmark(bodies)
+            self._group(ctx, function, nests=self.nests and bool(loops))
+
+    def _group(self, ctx: PyptocContext, function: func.FuncOp, *, nests: bool) -> None:
+        if nests:
+            from pyptoc.passes.mark_nests import mark_nests
+
+            mark_nests(ctx, function)
+        shapes = Shapes()
+        fusion = self._fusion(ctx, function, shapes)
+        parts = {} if fusion is None else fusion.parts
+        form_block = partial(form, shapes, parts, {}, self.fuse)
+        if nests:
+            mark_groups_of_loops(ctx, function, fusion, form_block)
+        if fusion is not None:
             fusion.rewrite(form_block)
-            mark(blocks_of(function), fusion, form_block)
+        mark(blocks_of(function), fusion, form_block)
+
+    def _fusion(
+        self, ctx: PyptocContext, function: func.FuncOp, shapes: Shapes
+    ) -> Fusion | None:
+        """What fuses and cuts vector groups; None where there are no vector ops."""
+        if not any(unit_of(op) == "vector" for op in function.walk()):
+            return None
+        from pyptoc.passes.fuse import Fusion
+
+        return Fusion(ctx, function, shapes, self.fuse, self.cut, self.force)
+
+
+def mark_groups_of_loops(
+    ctx: PyptocContext,
+    function: func.FuncOp,
+    fusion: Fusion | None,
+    form_block: Callable[[Block], Grouping],
+) -> None:
+    """Let the bodies of loops be one task where they would be several groups."""
+    from pyptoc.passes.mark_nests import mark_groups
+
+    bodies = [
+        perfect_nest(loop)[-1].body.block for loop in outermost_parallel(function)
+    ]
+    mark(bodies, fusion, form_block, trial=True)
+    mark_groups(ctx, function)
+    unmark(bodies)
 
 
 def mark(
     blocks: Sequence[Block],
-    fusion: Fusion,
+    fusion: Fusion | None,
     form_block: Callable[[Block], Grouping],
     *,
     trial: bool = False,
@@ -131,7 +163,8 @@ def mark(
         if is_whole(block):
             continue
         grouping = form_block(block)
-        fusion.mix(grouping, trial=trial)
+        if fusion is not None:
+            fusion.mix(grouping, trial=trial)
         for group in grouping.finish():
             group.number, number = number, number + 1
             group.mark()

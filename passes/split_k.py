@@ -55,9 +55,7 @@ from pyptoc.passes.structured import enclosing
 from pyptoc.passes.task_builder import Roots
 from pyptoc.passes.task_form import replace_op
 from pyptoc.passes.tile_settings import TILE
-from pyptoc.passes.tile_vector import VectorTiler
 from pyptoc.passes.typed import constant, element_type
-from pyptoc.passes.vector_tiles import VectorChooser
 
 ATOMIC = "atomic"
 STRATEGIES = ("workspace", ATOMIC)
@@ -338,6 +336,9 @@ class SplitK:
 
     def _as_tasks(self, op: CloneOp | FullOp) -> None:
         """Vector tasks in the place of one op."""
+        from pyptoc.passes.tile_vector import VectorTiler
+        from pyptoc.passes.vector_tiles import VectorChooser
+
         group = Group(0, "vector", [op])
         domain = domain_of([op], self.shapes)
         assert domain is not None

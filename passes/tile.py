@@ -14,13 +14,13 @@ here, tasks read through them.
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from xdsl.dialects import func, scf
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Block
 
-from pyptoc.dialects.context import PyptocContext
+from pyptoc.dialects.context import PyptocContext, load
 from pyptoc.dialects.diagnostics import error
 from pyptoc.passes.base import PyptocPass
 from pyptoc.passes.builder import Builder
@@ -30,22 +30,27 @@ from pyptoc.passes.nests import Nest, is_marked
 from pyptoc.passes.partials import widen
 from pyptoc.passes.shapes import Shapes
 from pyptoc.passes.task_builder import Roots
-from pyptoc.passes.tile_cube import CubeTiler
-from pyptoc.passes.tile_index import IndexTiler
-from pyptoc.passes.tile_mixed import MixedTiler
-from pyptoc.passes.tile_nest import NestTiler
 from pyptoc.passes.tile_settings import TILE, WHOLE
-from pyptoc.passes.tile_vector import VectorTiler
 from pyptoc.passes.windows import erase_views
 from pyptoc.runtime.machine import Machine
 
-TILERS: dict[str, type[CubeTiler | VectorTiler | IndexTiler]] = {
-    "cube": CubeTiler,
-    "mixed": MixedTiler,
-    "vector": VectorTiler,
-    "index": IndexTiler,
+if TYPE_CHECKING:
+    from pyptoc.passes.tile_cube import CubeTiler
+    from pyptoc.passes.tile_index import IndexTiler
+    from pyptoc.passes.tile_vector import VectorTiler
+
+    Tiler = CubeTiler | VectorTiler | IndexTiler
+
+TILERS: dict[str, str] = {
+    "cube": "tile_cube:CubeTiler",
+    "mixed": "tile_mixed:MixedTiler",
+    "vector": "tile_vector:VectorTiler",
+    "index": "tile_index:IndexTiler",
 }
-"""Unit of a group to the class that makes its tasks."""
+"""
+Unit of a group to `module:Class` of what makes its tasks, the module relative to this
+package; it is loaded where there is such a group.
+"""
 
 
 class TilePass(PyptocPass):
@@ -94,6 +99,8 @@ def tile_nest(loop: scf.ForOp, roots: Roots, machine: Machine) -> None:
     """Replace marked loops by the tasks of the group, or the groups, inside."""
     nest, build = Nest.at(loop), Builder.before(loop)
     if WHOLE in loop.attributes:
+        from pyptoc.passes.tile_nest import NestTiler
+
         frame = NestTiler(nest, machine, roots, build).run()
         frame.op.attributes["tag"] = loop.attributes.get("tag", StringAttr("nest"))
         frame.op.location = loop.location
@@ -118,7 +125,7 @@ def tile_group(
             rule="tile goes on from what infer-tiles has decided",
             help="--pipeline=..,partition,infer-tiles,form-tasks,tile",
         )
-    tiler = TILERS[group.unit]
+    tiler: type[Tiler] = load(f"pyptoc.passes.{TILERS[group.unit]}")
     frame = tiler(group, shapes, roots, build, nest).run()
     frame.op.attributes["tag"] = StringAttr(group.tag)
     frame.op.location = group.ops[0].location

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from xdsl.ir import Operation
 
@@ -22,15 +23,17 @@ from pyptoc.dialects.pypto.attrs import SPLIT_CHOSEN
 from pyptoc.dialects.record import record
 from pyptoc.dialects.subscripts import count
 from pyptoc.dialects.walk import ROW, Walk
-from pyptoc.passes import mixed_tiles, tile_search, vector_tiles
+from pyptoc.passes import tile_search
 from pyptoc.passes.cube_cost import PIPES, Costs, Tiles, estimate
 from pyptoc.passes.cube_tiles import CubeTile
 from pyptoc.passes.groups import Group
-from pyptoc.passes.mixed_cost import MixedCost
-from pyptoc.passes.mixed_tiles import MixedChooser
 from pyptoc.passes.size_text import time_text
 from pyptoc.passes.tile_search import Ranking
-from pyptoc.passes.vector_tiles import Candidate, VectorChooser, VectorTile
+
+if TYPE_CHECKING:
+    from pyptoc.passes.mixed_cost import MixedCost
+    from pyptoc.passes.mixed_tiles import MixedChooser
+    from pyptoc.passes.vector_tiles import Candidate, VectorChooser, VectorTile
 
 COUNT = 10
 """Candidates in a table."""
@@ -147,6 +150,8 @@ def vector_table(
     chooser: VectorChooser, found: Sequence[Candidate], given: bool
 ) -> str:
     """The best candidates of a vector group, for `--print-tile-candidates`."""
+    from pyptoc.passes.vector_tiles import ORDER
+
     group, work = chooser.group, chooser.work()
     sizes = f"{work.rows} rows of {work.columns}"
     sizes = f"{work.leading} x {sizes}" if work.leading > 1 else sizes
@@ -170,7 +175,7 @@ def vector_table(
         why = slower if number else kept(given)
         numbers = (f"{cost.seconds * 1e6:.2f}", cost.bound, cost.tasks, cost.waves)
         rows.append((*map(str, (*sizes, *numbers)), why))
-    return table_text(head, columns, rows, vector_tiles.ORDER)
+    return table_text(head, columns, rows, ORDER)
 
 
 def mixed_remark(chooser: MixedChooser) -> str:
@@ -187,6 +192,8 @@ def mixed_remark(chooser: MixedChooser) -> str:
 
 def mixed_table(group: Group, chooser: MixedChooser) -> str:
     """The best candidates of a mixed group, for `--print-tile-candidates`."""
+    from pyptoc.passes.mixed_tiles import ORDER
+
     work, found = chooser.work, chooser.candidates
     vector = work.vector
     sizes = f"{vector.rows} rows of {vector.columns}"
@@ -214,7 +221,7 @@ def mixed_table(group: Group, chooser: MixedChooser) -> str:
                 why,
             )
         )
-    return table_text(head, columns, rows, mixed_tiles.ORDER)
+    return table_text(head, columns, rows, ORDER)
 
 
 def mixed_why(cost: MixedCost, best: MixedCost) -> str:

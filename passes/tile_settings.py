@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute, Block, Operation
 
 from pyptoc.dialects.pypto.attrs import TilesAttr
 
@@ -40,3 +40,13 @@ def nearest_tile(
                     return chosen
         at = at.parent_op()
     return None
+
+
+def is_whole(block: Block) -> bool:
+    """Whether a block is part of a marked nest."""
+    op = block.parent_op()
+    while op is not None:
+        if WHOLE in op.attributes:
+            return True
+        op = op.parent_op()
+    return False

@@ -71,10 +71,11 @@ def console_main() -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
-    with kept_methods():
+    with kept_methods(), seldom_collecting():
         code = main()
-    # The process ends: nobody needs its cycles to be found first.
-    gc.freeze()
+        # The process ends: nobody needs its cycles to be found first, as they would be
+        # once the thresholds are low again.
+        gc.freeze()
     sys.exit(code)
 
 

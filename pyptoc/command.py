@@ -13,7 +13,6 @@ from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pyptoc.crash import internal_error, write_reproducer
 from pyptoc.dialects.diagnostics import CompileError, Diagnostic
 from pyptoc.dialects.record import record
 from pyptoc.files import read_source, write_text
@@ -80,6 +79,8 @@ def execute(options: Options) -> int:
     except (UsageError, OSError):
         raise
     except Exception as error:
+        from pyptoc.crash import internal_error
+
         return internal_error(error, "".join(reporter.sources.values()), options)
 
 
@@ -128,6 +129,8 @@ def _run_unit(
     except (UsageError, OSError):
         raise
     except Exception as error:
+        from pyptoc.crash import internal_error
+
         return internal_error(error, unit.text, options), None
 
 
@@ -255,6 +258,8 @@ def compile_module(
         )
     except Exception:
         if reproducer is not None and options.crash_reproducer:
+            from pyptoc.crash import write_reproducer
+
             remaining = print_pipeline(reproducer.remaining())
             text = reproducer.text
             write_reproducer(options.crash_reproducer, text, remaining, options)

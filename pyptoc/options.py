@@ -10,7 +10,6 @@ import argparse
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import NoReturn
 
 LEVELS = ("tensor", "tasks", "kernels", "program")
@@ -363,6 +362,8 @@ def parse_options(argv: Sequence[str]) -> Options:
         name = word.partition("=")[0]
         if not name.startswith("-"):
             raise UsageError(f"one input file at a time; '{word}' is one too many")
+        from difflib import get_close_matches
+
         close = get_close_matches(name, known, n=1, cutoff=0.6)
         raise UsageError(
             f"unknown option '{name}'",

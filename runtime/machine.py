@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from typing import Any, NoReturn
@@ -166,6 +165,8 @@ def load_machine(name_or_path: str | Path) -> Machine:
 
 
 def _unknown(name: str) -> NoReturn:
+    from difflib import get_close_matches
+
     known = machine_names()
     close = get_close_matches(name, known, n=1, cutoff=0.5)
     hint = f"did you mean '{close[0]}'? " if close else ""

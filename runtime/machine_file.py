@@ -15,7 +15,6 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NoReturn, cast
 
@@ -112,10 +111,17 @@ def wrong_value(kind: Kind, value: object) -> str:
     words = cast("list[str]", value if isinstance(value, list) else [value])
     for word in words if kind.allowed else ():
         if word not in kind.allowed:
-            near = get_close_matches(word, kind.allowed, n=1)
+            near = _near(word, kind.allowed)
             hint = f"; did you mean '{near[0]}'?" if near else ""
             return f"'{word}' is none of {', '.join(kind.allowed)}{hint}"
     return ""
+
+
+def _near(word: str, known: Sequence[str]) -> list[str]:
+    """What was perhaps meant, if anything."""
+    from difflib import get_close_matches
+
+    return get_close_matches(word, known, n=1)
 
 
 def _shown(value: object) -> str:
@@ -134,7 +140,7 @@ def _wrong_entries(
         here = (*path, name)
         if name not in allowed:
             known = (*allowed, BASE) if not path else allowed
-            near = get_close_matches(name, known, n=1)
+            near = _near(name, known)
             hint = f"; did you mean '{near[0]}'?" if near else ""
             listed = f"it is one of {', '.join(known)}"
             yield Problem(here, f"unknown key{hint}", rule=listed, guess=near[:1])

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
 from threading import Barrier
 from typing import Any
 
 import pytest
+from xdsl import irdl
+from xdsl.context import Context
 from xdsl.dialects.builtin import StringAttr, i32
+from xdsl.ir import Dialect
 from xdsl.irdl import (
     IRDLOperation,
     irdl_op_definition,
@@ -18,10 +22,15 @@ from xdsl.irdl import (
     traits_def,
 )
 from xdsl.irdl.operations import PropertyAccessor
+from xdsl.parser import Parser
 from xdsl.traits import Pure
-from xdsl.utils.exceptions import PyRDLOpDefinitionError, VerifyException
+from xdsl.utils.exceptions import (
+    ParseError,
+    PyRDLOpDefinitionError,
+    VerifyException,
+)
 
-from pyptoc.dialects.op_definition import op_definition
+from pyptoc.dialects.op_definition import defined_when_used, op_definition
 
 
 def written() -> type[IRDLOperation]:
@@ -73,6 +82,60 @@ def test_traits_of_the_class():
     assert is_defined(lazy)
 
 
+def formatted() -> type[IRDLOperation]:
+    """The class of an operation whose syntax is written as a format."""
+
+    class FormatOp(IRDLOperation):
+        name = "test.format"
+        word = prop_def(StringAttr)
+        assembly_format = "$word attr-dict"
+
+    return FormatOp
+
+
+def test_a_format_is_its_parser():
+    lazy = op_definition(formatted())
+    assert not is_defined(lazy)
+    for word in "ab":
+        assert parsed(f'test.format "{word}"', lazy).word == StringAttr(word)
+
+
+def test_without_a_format_it_is_that_of_a_base_or_none():
+    class OwnOp(written()):
+        name = "test.own"
+
+        @classmethod
+        def parse(cls, parser: Parser) -> Any:
+            parser.parse_keyword("here")
+            return cls.create(result_types=[i32])
+
+    class SonOp(OwnOp):
+        pass
+
+    lazy = op_definition(SonOp)
+    assert type(parsed("test.own here", lazy)) is lazy
+    with pytest.raises(ParseError, match="does not have a custom format"):
+        parsed("test.word", op_definition(written()))
+
+
+def parsed(text: str, cls: type[IRDLOperation]) -> Any:
+    """The operation that `text` says."""
+    context = Context()
+    context.load_dialect(Dialect("test", [cls]))
+    return Parser(context, text).parse_op()
+
+
+def test_of_modules_imported_meanwhile():
+    """xDSL's decorator waits, and does not any more after an error."""
+    with defined_when_used():
+        lazy = irdl.irdl_op_definition(written())
+    with pytest.raises(ModuleNotFoundError), defined_when_used():
+        import_module("xdsl.dialects.none")
+    assert not is_defined(lazy)
+    assert is_defined(irdl.irdl_op_definition(written()))
+    assert lazy.create(result_types=[i32]).word == StringAttr("none")
+
+
 def test_what_is_wrong_is_found_then():
     lazy = op_definition(type("WrongOp", (written(),), {"extra": 3}))
     with pytest.raises(PyRDLOpDefinitionError):
@@ -86,11 +149,14 @@ def test_threads_may_be_first_together():
     try:
         with ThreadPoolExecutor(4) as pool:
             for _ in range(20):
-                lazy = op_definition(written())
-                start = Barrier(4)
-                futures = [pool.submit(made_after, start, lazy) for _ in range(4)]
-                for future in futures:
-                    assert future.result().word == StringAttr("none")
+                for use, written_class, word in (
+                    (made_after, written, "none"),
+                    (parsed_after, formatted, "a"),
+                ):
+                    lazy, start = op_definition(written_class()), Barrier(4)
+                    futures = [pool.submit(use, start, lazy) for _ in range(4)]
+                    for future in futures:
+                        assert future.result().word == StringAttr(word)
     finally:
         sys.setswitchinterval(interval)
 
@@ -98,3 +164,8 @@ def test_threads_may_be_first_together():
 def made_after(start: Barrier, cls: type[Any]) -> Any:
     start.wait()
     return cls.create(result_types=[i32])
+
+
+def parsed_after(start: Barrier, cls: type[Any]) -> Any:
+    start.wait()
+    return parsed('test.format "a"', cls)
