@@ -33,7 +33,7 @@ def merge(
     values, indices = lists
     rows, columns = source.shape
     count = values.shape[1]
-    row: Array = np.arange(rows).reshape(-1, 1)
+    row = np.arange(rows, dtype=np.intp)[:, None]
     if lengths is None and last is None and columns >= count and (indices < 0).all():
         # The first tile of a row, as in most rows the only one.
         keys = _ranked(source, ascending)
