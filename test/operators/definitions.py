@@ -82,7 +82,12 @@ def mx_columns(x: Array, scales: Array) -> Array:
     return x.astype(np.float32) * np.repeat(factors, 32, axis=-2)[..., : x.shape[-2], :]
 
 
-def power_of_two(values: Array) -> Array:
-    """The E8M0 number at or below each value; its values are positive."""
-    exponents = np.floor(np.log2(values)).astype(np.int64) + 127
-    return exponents.astype(np.uint8).view(E8M0)
+def some_f8(rng: np.random.Generator, *shape: int) -> Array:
+    """Numbers from -1 to 1 in f8E4M3FN, all steps of 1/128 as often."""
+    steps = (np.arange(-128, 128) / 128).astype(np.float32).astype(F8)
+    return steps.view(np.uint8)[rng.integers(0, 256, shape, np.uint8)].view(F8)
+
+
+def some_scales(rng: np.random.Generator, *shape: int) -> Array:
+    """E8M0 numbers: 2^-4 to 1."""
+    return rng.integers(123, 128, shape, np.uint8).view(E8M0)

@@ -14,7 +14,7 @@ import numpy as np
 
 from . import text_of
 from .checking import Array, Results, replaced
-from .definitions import F8, generator, mx_columns, mx_rows, power_of_two
+from .definitions import generator, mx_columns, mx_rows, some_f8, some_scales
 
 
 @dataclass(frozen=True)
@@ -78,20 +78,14 @@ def source(case: Case) -> str:
 def inputs(case: Case) -> dict[str, Array]:
     """Arrays by argument name; the same for the same case."""
     rng = generator(case.name)
-    m, experts = sum(case.groups), len(case.groups)
-
-    def floats(*shape: int) -> Array:
-        return (2 * rng.random(shape, np.float32) - 1).astype(F8)
-
-    a = floats(m, case.k)
+    m, experts, kb = sum(case.groups), len(case.groups), case.blocks
+    a = some_f8(rng, m, case.k)
     a[list(case.zero_rows)] = 0
     return {
         "a": a,
-        "b": floats(experts, case.k, case.n),
-        "scaled_a": power_of_two(rng.uniform(0.05, 2, (m, case.blocks, 2))),
-        "scaled_b": power_of_two(
-            rng.uniform(0.05, 2, (experts, case.blocks, case.n, 2))
-        ),
+        "b": some_f8(rng, experts, case.k, case.n),
+        "scaled_a": some_scales(rng, m, kb, 2),
+        "scaled_b": some_scales(rng, experts, kb, case.n, 2),
         "group_list": np.array(case.groups, np.int64),
     }
 

@@ -21,7 +21,7 @@ import ml_dtypes
 import numpy as np
 
 from . import text_of
-from .definitions import F8, mx_columns, mx_rows, power_of_two
+from .definitions import E8M0, F8, mx_columns, mx_rows
 
 
 @dataclass(frozen=True)
@@ -107,6 +107,12 @@ def inputs(case: Case, seed: int | None = None) -> dict[str, np.ndarray]:
         "scaled_b": power_of_two(np.ascontiguousarray(scale_b)),
         "group_list": np.array(case.groups, np.int64),
     }
+
+
+def power_of_two(values: np.ndarray) -> np.ndarray:
+    """The E8M0 number at or below each value."""
+    exponents = np.floor(np.log2(values)).astype(np.int64) + 127
+    return exponents.astype(np.uint8).view(E8M0)
 
 
 def golden(
