@@ -95,14 +95,15 @@ func.func @weighted(%a: tensor<?x64xf16> {pypto.dims = ["M"]}, %b: tensor<4x64x2
 // CHECK: pypto.mul [[Y]], [[W]] {{.*}}npu.unit = "mixed"
 // CHECK-NOT: npu.unit = "vector"
 
-// One that must be checked stays behind it.
-func.func @folded(%a: tensor<?x64xf16> {pypto.dims = ["M"]}, %b: tensor<4x64x256xf16>, %g: tensor<4xi64>, %s: tensor<?x2xf32> {pypto.dims = ["S"]}) -> tensor<?x256xf32> {
+// One whose sizes must be checked stays behind it.
+func.func @resized(%a: tensor<?x64xf16> {pypto.dims = ["M"]}, %b: tensor<4x64x256xf16>, %g: tensor<4xi64>, %s: tensor<?xf32> {pypto.dims = ["S"]}) -> tensor<?x256xf32> {
+  %m = pypto.dim %a, 0
   %y = pypto.grouped_matmul %a, %b groups %g
-  %w = pypto.reshape %s[-1, 1]
+  %w = pypto.reshape %s[%m, 1]
   %o = pypto.mul %y, %w
   func.return %o : tensor<?x256xf32>
 }
-// CHECK-LABEL: func.func @folded
+// CHECK-LABEL: func.func @resized
 // CHECK: scf.for
 // CHECK: scf.yield
 // CHECK: %w = pypto.reshape %s
