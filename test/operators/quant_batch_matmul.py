@@ -4,15 +4,14 @@
     s = f32(s1 * s2) with the low 13 bits of its mantissa cleared
     out = i8(round_half_even(clip(y * s, -128, 127)))
 
-The elements are multiples of 2^-6 below 2^3, so that sums are exact in f32 whatever their
-order: the result is compared bit for bit.
+The elements are multiples of 2^-6 or of 1/2, so that sums are exact in f32, whatever
+their order: the result is compared bit for bit.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-import ml_dtypes
 import numpy as np
 
 from . import text_of
@@ -81,7 +80,7 @@ def inputs(case: Case) -> dict[str, Array]:
     rng = generator(case.name)
 
     def grid(*shape: int) -> Array:
-        """Multiples of 2^-6 that f8 holds: up to 2^-2, or up to 2^3."""
+        """Multiples of 2^-6 up to 1/4, or of 1/2 up to 8: f8 holds them."""
         steps = np.arange(-16, 17) / (2 if case.data == "large" else 64)
         return rng.choice(steps.astype(F8), shape)
 
