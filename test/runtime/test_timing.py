@@ -111,7 +111,8 @@ def test_what_vector_cores_load_is_shared_where_cube_cores_load_nothing():
     """The cube core takes the next task at once; the vector cores set the pace."""
     text = """
     func.func @f(%x: tensor<1024x?xbf16> {pypto.dims = ["K"]},
-                 %w: tensor<?x2048xbf16> {pypto.dims = ["K"]}, %y: tensor<1024x2048xf32>)
+                 %w: tensor<?x2048xbf16> {pypto.dims = ["K"]},
+                 %y: tensor<1024x2048xf32>)
         -> (tensor<1024x2048xf32> {pypto.name = "y"}) {
       %p = pypto.matmul %x, %w
       %e = pypto.exp %p
