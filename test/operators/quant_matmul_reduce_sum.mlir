@@ -10,7 +10,7 @@ func.func @quant_matmul_reduce_sum(
   %m   = pypto.dim %x1, 1
   %row = pypto.reshape %x1_scale[8, -1, 1]
   %out = pypto.empty[%m, 2048] : tensor<?x2048xbf16>
-  %all = pypto.forall (%i +: %n = 0 to %m step 64, %j = 0 to 2048 step 128) outs(%o = %out) {tag = "block"} {
+  %all = pypto.forall (%i +: %n = 0 to %m step 128, %j = 0 to 2048 step 128) outs(%o = %out) {tag = "block"} {
     %column = pypto.view %x2_scale[%j +: 128]
     %zero   = pypto.full 0.0[%n, 128] : tensor<?x128xf32>
     %sum = pypto.for (%b = 0 to 8) iter(%acc = %zero) {
