@@ -2,8 +2,8 @@
 
     out = bf16(sum over b of f32(x1[b] @ x2[b]) * (x1_scale[b, m] * x2_scale[n]))
 
-The products are exact in i32, all else is f32. Results in bf16 may be a unit in the last
-place away where another order of the sum rounds to the other side.
+The products are exact in i32, all else is f32. Results in bf16 may be a unit in the
+last place away where another order of the sum rounds to the other side.
 """
 
 from __future__ import annotations
