@@ -49,7 +49,7 @@ from pyptoc.passes.windows import views_of
 from pyptoc.runtime.machine import Machine
 
 CLEARLY = 0.98
-"""The share of the time that two steps may take in the place of one."""
+"""The share of the time that more launches may take than there were."""
 
 
 class Grouping(Protocol):
@@ -200,7 +200,8 @@ class Fusion:
             self._refuse(product, reason)
             return False
         compared = self._cut_compared(group, fusing)
-        if compared.ratio >= CLEARLY and not self.force:
+        enough = 1.0 if len(compared.new) <= len(compared.old) else CLEARLY
+        if compared.ratio >= enough and not self.force:
             self._refuse(product, str(compared))
             return False
         cut.apply(self._kept(cut, fusing), 0)

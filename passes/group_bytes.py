@@ -5,7 +5,8 @@ The tile pass emits a group's ops in their order: a value is loaded where it is 
 read. In phases, what a loop loads or stores has two slots that live as long as the
 loop, and row values stay for later phases; all of them are taken together. Of a product
 that is split over K the parts are loaded, and added. In a mixed group each accumulator
-that vector ops read has a slot of its own all the time.
+that vector ops read has a slot of its own all the time; where the product is of another
+type, such as f32 from i32, they make a tile of that first.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from dataclasses import field
 from functools import cached_property
 
 from xdsl.dialects.builtin import TensorType
-from xdsl.ir import Operation, OpResult, SSAValue
+from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
 from pyptoc.dialects.pypto.attrs import CubeTileAttr
 from pyptoc.dialects.pypto.reduce import CumsumOp
@@ -44,13 +45,28 @@ class Made:
 
 
 @record
+class Crossing:
+    """An accumulator that vector cores take over."""
+
+    values: Sequence[SSAValue]
+    """The windows of the product that the group reads, all of them the same box."""
+    element: Attribute
+    """What L0C holds: i32 or f32."""
+
+    @property
+    def is_cast(self) -> bool:
+        """Whether the product is of another type."""
+        return element_type(self.values[0]) != self.element
+
+
+@record
 class GroupBytes:
     """The values of a group and their tiles."""
 
     group: Group
     shapes: Shapes
-    crossing: Sequence[Sequence[SSAValue]] = field(default_factory=tuple)
-    """The values of each accumulator that vector cores take over."""
+    crossing: Sequence[Crossing] = field(default_factory=tuple)
+    """The accumulators that vector cores take over."""
 
     @cached_property
     def ops(self) -> list[Made]:
@@ -60,7 +76,13 @@ class GroupBytes:
     @cached_property
     def on_chip(self) -> set[SSAValue]:
         """The values that come from accumulators."""
-        return {value for values in self.crossing for value in values}
+        return {value for crossing in self.crossing for value in crossing.values}
+
+    @cached_property
+    def in_slots(self) -> set[SSAValue]:
+        """Those that are read where the channel has them."""
+        plain = (crossing for crossing in self.crossing if not crossing.is_cast)
+        return {value for crossing in plain for value in crossing.values}
 
     @cached_property
     def last(self) -> dict[SSAValue, int]:
@@ -128,12 +150,17 @@ class GroupBytes:
         tile = base.op.attributes.get(TILE) if isinstance(base, OpResult) else None
         return isinstance(tile, CubeTileAttr) and tile.split_k > 1
 
-    def tile_bytes(self, value: SSAValue, rows: int, columns: int) -> int:
-        """What a tile of `value` takes in a task of so many rows and columns."""
+    def tile_bytes(
+        self, value: SSAValue, rows: int, columns: int, element: Attribute | None = None
+    ) -> int:
+        """What a tile of `value` takes in a task of so many rows and columns.
+
+        element: its type, if not that of the value.
+        """
         tall, wide = self.form(value)
         width = self._parts.get(value, columns if wide else 1)
         shape = rows if tall else 1, width
-        return bytes_of(BufType(shape, element_type(value), UB))
+        return bytes_of(BufType(shape, element or element_type(value), UB))
 
     def peak(self, rows: int, columns: int, *, phased: bool = False) -> int:
         """Bytes of UB that are live at once in the worst place."""
@@ -154,8 +181,7 @@ class _Tiles:
         """Bytes live at once in the worst place."""
         values, end = self.values, len(self.values.ops)
         for crossing in values.crossing:
-            slot = self.live.keep(UB, self._bytes(crossing[0]), 0, end)
-            self.live.buffers |= dict.fromkeys(crossing, slot)
+            self._cross(crossing, end)
         self.slots: set[SSAValue] = set()
         if self.phased:
             self.slots = {*values.loaded, *values.stored}
@@ -168,6 +194,15 @@ class _Tiles:
             for result in made.results:
                 self._make(made, result, here)
         return self.live.peaks().get(UB, 0)
+
+    def _cross(self, crossing: Crossing, end: int) -> None:
+        first = crossing.values[0]
+        size = self.values.tile_bytes(first, self.rows, self.columns, crossing.element)
+        place = self.live.keep(UB, size, 0, end)
+        if crossing.is_cast:
+            last = max(self._last(value, 0) for value in crossing.values)
+            place = self.live.keep(UB, self._bytes(first), 0, last)
+        self.live.buffers |= dict.fromkeys(crossing.values, place)
 
     def _bytes(self, value: SSAValue) -> int:
         return self.values.tile_bytes(value, self.rows, self.columns)
@@ -217,15 +252,19 @@ class _Tiles:
         """Whether nothing behind reads an operand, or what lies in the same slot."""
         last, together = self.values.last, [operand]
         for crossing in self.values.crossing:
-            together += crossing if operand in crossing else []
+            together += crossing.values if operand in crossing.values else []
         return max(last[value] for value in together) <= here
 
     def _fits(self, operand: SSAValue, result: SSAValue) -> bool:
-        """Whether a result may lie where an operand does, element by element."""
-        values = self.values
-        narrow = element_bits(element_type(result)) <= element_bits(
-            element_type(operand)
-        )
+        """
+        Whether a result may lie where an operand does, element by element.
+
+        The slot of a channel has one element type.
+        """
+        values, types = self.values, (element_type(operand), element_type(result))
+        if operand in values.in_slots and types[0] != types[1]:
+            return False
+        narrow = element_bits(types[1]) <= element_bits(types[0])
         return narrow and values.form(operand) == values.form(result)
 
 

@@ -16,7 +16,7 @@ from dataclasses import replace
 from functools import cached_property
 from math import floor, prod
 
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from pyptoc.dialects.expr import ONE, Expr
 from pyptoc.dialects.pypto.matmul import Product
@@ -25,6 +25,7 @@ from pyptoc.dialects.tile_channel import HALVES
 from pyptoc.dialects.tile_types import BufType, bytes_of, round_up
 from pyptoc.passes.cube_cost import CubeWork
 from pyptoc.passes.cube_tiles import STEPS, Contraction, CubeTile, deepest, holds
+from pyptoc.passes.group_bytes import Crossing
 from pyptoc.passes.group_work import given_tile
 from pyptoc.passes.groups import Domain, Group, domain_of
 from pyptoc.passes.matmul_shape import contraction_of, matmul_shape
@@ -143,7 +144,10 @@ class MixedChooser:
     @cached_property
     def vector(self) -> VectorChooser:
         """The side of the vector cores."""
-        crossing = tuple(read.values for read in self.reads)
+        types = self.accumulators
+        crossing = tuple(
+            Crossing(read.values, types[read.product]) for read in self.reads
+        )
         return VectorChooser(
             self.part, self.domain, self.shapes, self.machine, self.trips, crossing
         )
@@ -177,6 +181,12 @@ class MixedChooser:
         return [
             replace(contraction_of(op, self.shapes), n=columns) for op in self.products
         ]
+
+    @cached_property
+    def accumulators(self) -> dict[Product, Attribute]:
+        """The type of each product in L0C."""
+        parts = zip(self.products, self.contractions, strict=True)
+        return {op: contraction.accumulator for op, contraction in parts}
 
     @cached_property
     def bounds(self) -> list[CubeTile | None]:
@@ -313,10 +323,7 @@ class MixedSearch:
         chooser = self.chooser
         if not holds(tile, chooser.contractions, self.machine):
             return False
-        types = {
-            op: c.accumulator
-            for op, c in zip(chooser.products, chooser.contractions, strict=True)
-        }
+        types = chooser.accumulators
         live = sum(
             bytes_of(BufType((tile.m0, tile.n0), types[read.product], "l0c"))
             for read in chooser.reads

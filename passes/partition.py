@@ -58,6 +58,7 @@ from pyptoc.passes.groups import (
 from pyptoc.passes.index_shapes import SCATTERS, Scatter
 from pyptoc.passes.matmul_shape import may_split
 from pyptoc.passes.ownership import Ownership, root_of
+from pyptoc.passes.push_views import push_views
 from pyptoc.passes.reinterpret import split_views
 from pyptoc.passes.scale_pairs import join_pairs
 from pyptoc.passes.shapes import Dims, Shapes, static_bound
@@ -97,6 +98,7 @@ class PartitionPass(PyptocPass):
                 continue
             erase_dead(function)
             split_views(function)
+            push_views(function)
             join_pairs(function)
             loops = list(outermost_parallel(function))
             if loops:

@@ -22,13 +22,9 @@ from xdsl.ir import Operation, SSAValue
 from pyptoc.dialects.pypto.matmul import MatmulOp, Product, ScaledMmOp
 from pyptoc.dialects.pypto.shape import TransposeOp, ViewOp
 from pyptoc.dialects.record import record
-from pyptoc.dialects.subscripts import Mixed
 from pyptoc.passes.builder import Builder
+from pyptoc.passes.column_parts import Columns, column_parts, columns_of, part_of
 from pyptoc.passes.structured import defined_in
-from pyptoc.passes.typed import tensor_rank
-
-Columns = tuple[int, int]
-"""The first column and how many."""
 
 
 @record(frozen=False)
@@ -73,18 +69,7 @@ class ProductParts:
             return []
         if any(self._is_made(op.operands[index]) for index, _ in _column_axes(op)):
             return []
-        views: list[ViewOp] = []
-        for use in op.result.uses:
-            view = use.operation
-            if not isinstance(view, ViewOp) or view.parent is not op.parent:
-                return []
-            if columns_of(view) is None:
-                return []
-            views.append(view)
-        found = sorted({columns for view in views if (columns := columns_of(view))})
-        ends = [lo + size for lo, size in found]
-        apart = all(end <= lo for end, (lo, _) in zip(ends, found[1:], strict=False))
-        return views if apart else []
+        return column_parts(op.result)
 
     def _is_made(self, value: SSAValue) -> bool:
         """Whether the loop computes `value`, so that a part of it is no window."""
@@ -103,7 +88,7 @@ class ProductParts:
             if columns not in parts:
                 operands = list(op.operands)
                 for index, axis in _column_axes(op):
-                    operands[index] = _part(build, operands[index], axis, columns)
+                    operands[index] = part_of(build, operands[index], axis, columns)
                     new.append(operands[index].owner)  # pyright: ignore
                 part = type(op).create(
                     operands=operands,
@@ -120,15 +105,6 @@ class ProductParts:
         self._made.append((op, kept, new))
 
 
-def columns_of(view: ViewOp) -> Columns | None:
-    """The columns of which a view takes all rows; None if it is no such view."""
-    *lead, (lo, size) = zip(view.mixed_offsets, view.mixed_sizes, strict=True)
-    whole: tuple[Mixed, None] = (0, None)
-    if view.target is not None or view.dropped_dims or any(s != whole for s in lead):
-        return None
-    return (lo, size) if isinstance(lo, int) and isinstance(size, int) else None
-
-
 def _column_axes(op: Product) -> list[tuple[int, int]]:
     """The operands that have the columns of the result, by number, and along where."""
     names = [name for name, _ in op.get_irdl_definition().operands]
@@ -138,10 +114,3 @@ def _column_axes(op: Product) -> list[tuple[int, int]]:
         axis = -2 if op.scales_b_trans is None else -3
         axes.append((given.index("scale_rhs"), axis))
     return axes
-
-
-def _part(build: Builder, value: SSAValue, axis: int, columns: Columns) -> SSAValue:
-    rank = tensor_rank(value)
-    subscripts: list[object] = [None] * rank
-    subscripts[rank + axis] = columns
-    return build.value(ViewOp.make(value, subscripts), value.name_hint)

@@ -30,7 +30,7 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAVal
 from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.parallel import is_parallel
 from pyptoc.dialects.pypto.matmul import Product
-from pyptoc.dialects.pypto.shape import AssembleOp, EmptyOp, ViewOp
+from pyptoc.dialects.pypto.shape import AssembleOp, EmptyOp, ReshapeOp, ViewOp
 from pyptoc.dialects.record import record
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.groups import NARROW, PARTIAL, Group
@@ -154,11 +154,27 @@ class Sink:
                 defined_before(v, self.loop) for v in values_in(window.offsets[1])
             )
             return None if known else "reads columns that are chosen behind the loop"
-        if not defined_before(value, self.loop):
+        if not defined_before(value, self.loop) and not self._rises(value):
             return "reads what is made behind the loop"
         if isinstance(value.type, TensorType) and self._row_axis(value) is None:
             return "reads a tensor of other rows"
         return None
+
+    def _rises(self, value: SSAValue) -> bool:
+        """Whether it is a reshape that can stand in front of the loop.
+
+        One that only adds or drops dimensions of 1 has nothing that must be checked.
+        """
+        op = value.owner
+        if not isinstance(op, ReshapeOp) or op.parent is not self.loop.parent:
+            return False
+        source, result = (
+            [dim for dim in self.shapes.dims(v) if dim != Expr.const(1)]
+            for v in (op.source, value)
+        )
+        return source == result and all(
+            defined_before(v, self.loop) for v in op.operands
+        )
 
     def _window(self, value: SSAValue) -> Window | None:
         if not isinstance(value.type, TensorType):
@@ -181,6 +197,7 @@ class Sink:
         assert end is not None
         build = Builder.before(end)
         for op in self.group.ops:
+            self._raise_operands(op)
             if PARTIAL not in op.attributes:
                 self._copy(op, build)
         gone = {made.index for made in self.made.values()}
@@ -197,6 +214,16 @@ class Sink:
         self._drop(gone, block)
         self._rebuild(inits, gone, ends)
         return self.moved
+
+    def _raise_operands(self, op: Operation) -> None:
+        """Put the reshapes that it reads in front of the loop."""
+        block = self.loop.parent
+        assert block is not None
+        for value in op.operands:
+            if self._rises(value) and not defined_before(value, self.loop):
+                assert isinstance(value.owner, ReshapeOp)
+                value.owner.detach()
+                block.insert_op_before(value.owner, self.loop)
 
     def _copy(self, op: Operation, build: Builder) -> None:
         for value in op.operands:

@@ -22,7 +22,7 @@ from pyptoc.dialects.expr import ONE
 from pyptoc.dialects.pypto.reduce import CumsumOp
 from pyptoc.dialects.record import record
 from pyptoc.dialects.tile_types import element_bits, round_up
-from pyptoc.passes.group_bytes import GroupBytes, Made
+from pyptoc.passes.group_bytes import Crossing, GroupBytes, Made
 from pyptoc.passes.groups import Domain, Group, column_bound, is_row_fold
 from pyptoc.passes.shapes import Shapes, static_bound
 from pyptoc.passes.structured import costed_as
@@ -69,8 +69,8 @@ class VectorChooser:
     trips: int = 1
     """How often loops around the group, which become axes of its grid, run."""
 
-    crossing: Sequence[Sequence[SSAValue]] = field(default_factory=tuple)
-    """The values of each accumulator of a mixed group that vector ops read."""
+    crossing: Sequence[Crossing] = field(default_factory=tuple)
+    """The accumulators of a mixed group that vector ops read."""
 
     @cached_property
     def values(self) -> GroupBytes:

@@ -125,9 +125,17 @@ def scaled(
                 f"{hint(value)} has the shape {list(have.shape)}, not {list(want)}"
             )
             interp.fail(op, "PTO404", message)
-    left = wide(a) * numerics.mx_scales_lhs(sa, k, op.scales_a_trans is not None)
-    right = wide(b) * numerics.mx_scales_rhs(sb, k, op.scales_b_trans is not None)
-    return left @ right
+    by_row = numerics.mx_scales_lhs(sa, k, op.scales_a_trans is not None)
+    by_column = numerics.mx_scales_rhs(sb, k, op.scales_b_trans is not None)
+    return _spread(wide(a), by_row) @ _spread(wide(b), by_column)
+
+
+def _spread(x: Array, scales: Array) -> Array:
+    """`x * scales`, which lies as x does.
+
+    How a library adds up a vector times a matrix depends on how the matrix lies.
+    """
+    return np.multiply(x, scales, out=np.empty_like(x))
 
 
 @handles("pypto.scaled_mm")

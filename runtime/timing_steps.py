@@ -72,7 +72,7 @@ class KernelSteps:
         """What each step was worked out for."""
         self._found: dict[tuple[Any, ...], Step] = {}
         self._examples: dict[Work, tuple[Any, ...]] = {}
-        self._paces: dict[tuple[Any, ...], Step] = {}
+        self._paces: dict[tuple[Any, ...], int] = {}
         self._totals: dict[Work, dict[tuple[str, object], int]] = {}
         self.front = self._front()
 
@@ -109,15 +109,31 @@ class KernelSteps:
             self.inputs.append(key)
         return found
 
-    def pace(self, work: Work, miss: tuple[float, ...], traffic: Traffic) -> Step:
-        """A task among many of its kind: the third in a row on its core."""
+    def pace(self, work: Work, miss: tuple[float, ...], traffic: Traffic) -> int:
+        """The cycles of a task among many of its kind: of the third in a row.
+
+        No stream of tasks is faster than its busiest pipe, which in a mixed kernel may
+        be one that the core that takes the tasks does not wait for so soon.
+        """
         key = (work, miss, traffic)
         if key not in self._paces:
             step = self.step(work, miss, traffic, None)
             for _ in range(2):
                 step = self.step(work, miss, traffic, step.carried)
-            self._paces[key] = step
+            self._paces[key] = max(step.front, self._busiest(step))
         return self._paces[key]
+
+    def _busiest(self, step: Step) -> int:
+        """The cycles that the busiest pipe of all cores works."""
+        return max(
+            (
+                cycles
+                for number in range(len(step.counts))
+                for (kind, _), cycles in self.named(step.counts, number).items()
+                if kind == "busy"
+            ),
+            default=0,
+        )
 
     def totals(self, work: Work) -> dict[tuple[str, object], int]:
         """The counters of a task, over its cores; busy cycles without misses."""

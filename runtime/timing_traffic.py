@@ -67,7 +67,7 @@ class Sharing:
         hbm = l2 = 0.0
         for (work, miss, from_hbm), count in kinds.items():
             if lasting:
-                cycles = max(self.steps.pace(work, miss, traffic).front, 1)
+                cycles = max(self.steps.pace(work, miss, traffic), 1)
             else:
                 cycles = max(self.steps.step(work, miss, traffic, None).finish, 1)
             moved = outside_bytes(self.steps.totals(work))

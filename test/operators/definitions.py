@@ -10,6 +10,8 @@ import numpy as np
 from .checking import Array
 
 BF16 = ml_dtypes.bfloat16
+F8 = ml_dtypes.float8_e4m3fn
+E8M0 = ml_dtypes.float8_e8m0fnu
 
 
 def generator(name: str) -> np.random.Generator:
@@ -61,3 +63,31 @@ def rope_interleaved(x: Array, cos: Array, sin: Array) -> Array:
     pairs = np.concatenate([first, second], axis=-1)
     turned = np.concatenate([-second, first], axis=-1)
     return bf16(pairs * cos.astype(np.float64) + turned * sin.astype(np.float64))
+
+
+def mx_rows(x: Array, scales: Array) -> Array:
+    """x [.., R, K] of f8 times scales [.., R, ceil(K/64), 2], in f32.
+
+    There is one scale for each 32 elements of a row, two side by side for each 64.
+    """
+    factors = scales.astype(np.float32)
+    factors = factors.reshape(*scales.shape[:-2], 2 * scales.shape[-2])
+    return x.astype(np.float32) * np.repeat(factors, 32, axis=-1)[..., : x.shape[-1]]
+
+
+def mx_columns(x: Array, scales: Array) -> Array:
+    """x [.., K, C] of f8 times scales [.., ceil(K/64), C, 2], in f32."""
+    pairs = np.moveaxis(scales.astype(np.float32), -1, -2)
+    factors = pairs.reshape(*pairs.shape[:-3], 2 * pairs.shape[-3], pairs.shape[-1])
+    return x.astype(np.float32) * np.repeat(factors, 32, axis=-2)[..., : x.shape[-2], :]
+
+
+def some_f8(rng: np.random.Generator, *shape: int) -> Array:
+    """Numbers from -1 to 1 in f8E4M3FN, all steps of 1/128 as often."""
+    steps = (np.arange(-128, 128) / 128).astype(np.float32).astype(F8)
+    return steps.view(np.uint8)[rng.integers(0, 256, shape, np.uint8)].view(F8)
+
+
+def some_scales(rng: np.random.Generator, *shape: int) -> Array:
+    """E8M0 numbers: 2^-4 to 1."""
+    return rng.integers(123, 128, shape, np.uint8).view(E8M0)

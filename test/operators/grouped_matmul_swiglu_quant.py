@@ -21,9 +21,7 @@ import ml_dtypes
 import numpy as np
 
 from . import text_of
-
-F8 = ml_dtypes.float8_e4m3fn
-E8M0 = ml_dtypes.float8_e8m0fnu
+from .definitions import E8M0, F8, mx_columns, mx_rows
 
 
 @dataclass(frozen=True)
@@ -130,21 +128,15 @@ def golden(
     """
     if b.shape[1] != a.shape[1]:
         b, scaled_b = b.transpose(0, 2, 1), scaled_b.transpose(0, 2, 1, 3)
-    m, k = a.shape
+    m = a.shape[0]
     half = b.shape[2] // 2
-    # scaled_a [M, kb, 2] has a scale for each 32 columns of a row.
-    by_row = scaled_a.astype(np.float32).reshape(m, 2 * scaled_a.shape[1])
-    left = a.astype(np.float32) * np.repeat(by_row, 32, axis=1)[:, :k]
+    left = mx_rows(a, scaled_a)
     out = np.zeros((m, half), np.int8)
     out_quant = np.zeros(m, np.float32)
     begin = 0
     for expert, rows in enumerate(group_list.tolist()):
         end = begin + rows
-        # scaled_b [kb, N, 2] has a scale for each 32 rows of a column.
-        pairs = scaled_b[expert].astype(np.float32).transpose(0, 2, 1)
-        by_column = pairs.reshape(-1, pairs.shape[2])
-        right = b[expert].astype(np.float32) * np.repeat(by_column, 32, axis=0)[:k]
-        y = left[begin:end] @ right
+        y = left[begin:end] @ mx_columns(b[expert], scaled_b[expert])
         q, scale = quantized(swiglu(y[:, :half], y[:, half:]))
         out[begin:end], out_quant[begin:end] = q, scale
         begin = end

@@ -80,6 +80,35 @@ func.func @grouped(%a: tensor<?x64xf16>, %b: tensor<4x64x256xf16>, %g: tensor<4x
 // CHECK: scf.yield %end, [[O]]
 // CHECK-NOT: npu.unit = "vector"
 
+// A reshape that only adds a dimension of 1 moves in front of the loop.
+func.func @weighted(%a: tensor<?x64xf16> {pypto.dims = ["M"]}, %b: tensor<4x64x256xf16>, %g: tensor<4xi64>, %s: tensor<?xf32> {pypto.dims = ["M"]}) -> tensor<?x256xf32> {
+  %y = pypto.grouped_matmul %a, %b groups %g
+  %w = pypto.reshape %s[-1, 1]
+  %o = pypto.mul %y, %w
+  func.return %o : tensor<?x256xf32>
+}
+// CHECK-LABEL: func.func @weighted
+// CHECK: %w = pypto.reshape %s
+// CHECK: scf.for {{.*}} = %o
+// CHECK-DAG: [[Y:%[0-9]+]] = pypto.matmul {{.*}}npu.unit = "mixed"
+// CHECK-DAG: [[W:%[a-z0-9_]+]] = pypto.view %w[%begin +: %rows, :]
+// CHECK: pypto.mul [[Y]], [[W]] {{.*}}npu.unit = "mixed"
+// CHECK-NOT: npu.unit = "vector"
+
+// One whose sizes must be checked stays behind it.
+func.func @resized(%a: tensor<?x64xf16> {pypto.dims = ["M"]}, %b: tensor<4x64x256xf16>, %g: tensor<4xi64>, %s: tensor<?xf32> {pypto.dims = ["S"]}) -> tensor<?x256xf32> {
+  %m = pypto.dim %a, 0
+  %y = pypto.grouped_matmul %a, %b groups %g
+  %w = pypto.reshape %s[%m, 1]
+  %o = pypto.mul %y, %w
+  func.return %o : tensor<?x256xf32>
+}
+// CHECK-LABEL: func.func @resized
+// CHECK: scf.for
+// CHECK: scf.yield
+// CHECK: %w = pypto.reshape %s
+// CHECK: pypto.mul %y, %w {{.*}}npu.unit = "vector"
+
 // Refused: another product reads the result, the caller does, parts of K meet in memory.
 func.func @readers(%a: tensor<64x64xf16>, %b: tensor<64x64xf16>) -> tensor<64x64xf32> {
   %y = pypto.matmul %a, %b to f16

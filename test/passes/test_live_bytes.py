@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from xdsl.dialects.builtin import f32, i32
+from xdsl.ir import Attribute
 
 from pyptoc.command import Unit, parse
 from pyptoc.dialects.context import make_context
-from pyptoc.passes.group_bytes import GroupBytes
+from pyptoc.passes.group_bytes import Crossing, GroupBytes
 from pyptoc.passes.groups import Group
 from pyptoc.passes.shapes import Shapes
 from pyptoc.passes.structured import unit_of
@@ -18,8 +20,11 @@ ROW_VALUE = ROWS * 32
 """One f32 a row, each row padded to 32 bytes."""
 
 
-def group_bytes(body: str, *, crossing: bool = False) -> GroupBytes:
-    """The ops of a function of two 512 x 64 inputs that returns %r."""
+def group_bytes(body: str, crossing: Attribute | None = None) -> GroupBytes:
+    """The ops of a function of two 512 x 64 inputs.
+
+    crossing: the type in L0C of the first input, if it is a product.
+    """
     text = f"""func.func @f(%x: tensor<512x64xf32>, %y: tensor<512x64xf32>) {{
 {body}
   func.return
@@ -28,7 +33,7 @@ def group_bytes(body: str, *, crossing: bool = False) -> GroupBytes:
     module = parse(Unit("f.mlir", text), context)
     ops = [op for op in module.walk() if unit_of(op) == "vector"]
     argument = next(iter(ops[0].operands))
-    read = ((argument,),) if crossing else ()
+    read = (Crossing([argument], crossing),) if crossing else ()
     return GroupBytes(Group(0, "vector", ops), Shapes(), read)
 
 
@@ -61,7 +66,19 @@ def test_peak(name: str) -> None:
 def test_an_accumulator_has_a_slot_all_the_time() -> None:
     """Its first reader takes the slot; what else is loaded comes beside it."""
     body = "  %a = pypto.exp %x\n  %b = pypto.add %a, %y"
-    assert group_bytes(body, crossing=True).peak(ROWS, COLUMNS) == 2 * F32
+    assert group_bytes(body, crossing=f32).peak(ROWS, COLUMNS) == 2 * F32
+
+
+def test_a_slot_has_one_type() -> None:
+    """A cast of what lies there has a tile of its own, also where it is narrower."""
+    body = "  %a = pypto.cast %x to f16\n  %b = pypto.abs %a"
+    assert group_bytes(body, crossing=f32).peak(ROWS, COLUMNS) == F32 + F16
+
+
+def test_an_accumulator_in_another_type_has_a_tile_beside_it() -> None:
+    """f32 from i32; what reads it takes that tile, not the slot."""
+    body = "  %a = pypto.exp %x\n  %b = pypto.abs %a"
+    assert group_bytes(body, crossing=i32).peak(ROWS, COLUMNS) == 2 * F32
 
 
 def test_phases_have_two_slots_for_what_a_loop_moves() -> None:

@@ -107,6 +107,25 @@ def test_launches_that_overlap_move_no_more_than_the_chip_can():
     assert max(timeline.near(roof) for roof in timeline.roofs) <= 1.0
 
 
+def test_what_vector_cores_load_is_shared_where_cube_cores_load_nothing():
+    """The cube core takes the next task at once; the vector cores set the pace."""
+    text = """
+    func.func @f(%x: tensor<1024x?xbf16> {pypto.dims = ["K"]},
+                 %w: tensor<?x2048xbf16> {pypto.dims = ["K"]},
+                 %y: tensor<1024x2048xf32>)
+        -> (tensor<1024x2048xf32> {pypto.name = "y"}) {
+      %p = pypto.matmul %x, %w
+      %e = pypto.exp %p
+      %s = pypto.add %y, %e
+      %z = pypto.assemble %s into %y[0, 0]
+      func.return %z : tensor<1024x2048xf32>
+    }
+    """
+    program = pyptoc.compile(text)
+    none, some = (program.simulate(K=k).seconds for k in (0, 256))
+    assert none < some < 2 * none
+
+
 def test_a_core_has_one_task_at_a_time(timelines: dict[str, Timeline]):
     """The next starts when the pipe that loads is free; pipes keep their order."""
     for timeline in timelines.values():
