@@ -109,8 +109,12 @@ def attention(
     visible: Array,
     element: Any = BF16,
     block: int = BLOCK,
+    times: float = 1.0,
 ) -> tuple[Array, Array]:
-    """One head: out [Sq, 128] in `element`, as p is, and lse [Sq, 1]."""
+    """One head: out [Sq, 128] and lse [Sq, 1] in f32.
+
+    element: the type to which `times` p is rounded, in blocks of `block` keys.
+    """
     scores = np.where(visible, (q @ k.T).astype(np.float64) * 128**-0.5, -np.inf)
     top = np.full((q.shape[0], 1), -np.inf)
     total = np.zeros_like(top)
@@ -122,10 +126,10 @@ def attention(
         p = np.exp(s - base)
         keep = np.exp(top - base)
         total = total * keep + p.sum(axis=1, keepdims=True)
-        weights = p.astype(np.float32).astype(element).astype(np.float64)
-        sums = sums * keep + weights @ v[begin : begin + block]
+        weights = (times * p).astype(np.float32).astype(element).astype(np.float64)
+        sums = sums * keep + weights / times @ v[begin : begin + block]
         top = now
     with np.errstate(divide="ignore"):
         lse = top + np.log(total)
     out = sums / np.where(total == 0, 1.0, total)
-    return out.astype(np.float32).astype(element), lse.astype(np.float32)
+    return out.astype(np.float32), lse.astype(np.float32)
