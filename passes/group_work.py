@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from math import prod
 
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import StringAttr, f32, i32
+from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Block, Operation, SSAValue
 
 from pyptoc.dialects.parallel import is_parallel
@@ -43,19 +43,20 @@ def product_of(
     assert isinstance(op, Product)
     shape = matmul_shape(op, shapes)
     result = element_type(op.results[0])
+    contraction = contraction_of(op, shapes)
     inside = bool(loops) and defined_in(op.rhs, loops[0])
     # Parts are added before anything is done to the sum, in a tensor of their own.
     extras = (getattr(op, name, None) for name in ("bias", "scale", "relu"))
     alone = len(ops) == 1 and all(extra is None for extra in extras)
     return CubeWork(
-        contraction_of(op, shapes),
+        contraction,
         representative(shape.m),
         representative(shape.n),
         representative(shape.k),
         prod(map(representative, shape.batch)) * trips_of(loops, shapes),
         result,
         shared_rhs=tensor_rank(op.rhs) == 2 and not inside,
-        may_split=alone and result in (f32, i32),
+        may_split=alone and result == contraction.accumulator,
         summed_by_reader=read_by_vectors(op.results[0]),
     )
 
