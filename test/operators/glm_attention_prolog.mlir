@@ -4,7 +4,7 @@
 func.func @glm_attention_prolog(
     %x: tensor<?x5120xbf16> {pypto.dims = ["t"]},
     %w_qkv: tensor<5120x14336xbf16> {pypto.data = #pypto.data<uniform -0.03 to 0.03>},
-    %b_qkv: tensor<14336xbf16>,
+    %b_qkv: tensor<14336xf32>,
     %gamma_q: tensor<128xbf16> {pypto.data = #pypto.data<uniform 0.5 to 1.5>},
     %gamma_k: tensor<128xbf16> {pypto.data = #pypto.data<uniform 0.5 to 1.5>},
     %cos: tensor<?x64xbf16> {pypto.dims = ["t"]}, %sin: tensor<?x64xbf16> {pypto.dims = ["t"]},
@@ -15,8 +15,7 @@ func.func @glm_attention_prolog(
         tensor<?x128x8x128xbf16> {pypto.name = "k_cache", pypto.tol = #pypto.tol<atol = 1.0e-3, rtol = 0.0078125, outliers = 0.005>},
         tensor<?x128x8x128xbf16> {pypto.name = "v_cache", pypto.tol = #pypto.tol<atol = 1.0e-3, rtol = 0.0078125, outliers = 0.005>}) {
   %y    = pypto.matmul %x, %w_qkv {tag = "qkv", tile = #pypto.cube<m = [128, 128], k = [64, 512], n = [128, 128]>}
-  %bias = pypto.cast %b_qkv to f32
-  %yb   = pypto.add %y, %bias
+  %yb   = pypto.add %y, %b_qkv
   %qkv  = pypto.cast %yb to bf16
 
   %q2 = pypto.view %qkv[:, 0 +: 12288]

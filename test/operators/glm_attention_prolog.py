@@ -78,7 +78,7 @@ CASES = (
 )
 TINY = CASES[1]
 BREAKS = (
-    ("%y, %bias", "%y, %y"),
+    ("%y, %b_qkv", "%y, %y"),
     ("%q3, %gamma_q eps", "%q3, %gamma_k eps"),
     ('first 64 {tag = "rope_k"}', "first 64 {interleaved}"),
     ('%cos3, %sin3 first 64 {tag = "rope_q"}', "%sin3, %cos3 first 64"),
@@ -127,7 +127,7 @@ def weights(sizes: Sizes) -> dict[str, Array]:
     for row in w_qkv:
         row[:] = rng.integers(-8, 9, sizes.columns).astype(np.float32) / 128
     bias = rng.integers(-64, 65, sizes.columns).astype(np.float32) / 32
-    return {"w_qkv": w_qkv, "b_qkv": bias.astype(BF16)}
+    return {"w_qkv": w_qkv, "b_qkv": bias}
 
 
 def inputs(case: Case) -> dict[str, Array]:
@@ -170,7 +170,7 @@ def golden(
 ) -> Results:
     """The queries and the two caches."""
     sums = x.astype(np.float32) @ w_qkv.astype(np.float32)
-    qkv = bf16(sums + b_qkv.astype(np.float32))
+    qkv = bf16(sums + b_qkv)
     qkv = qkv.reshape(x.shape[0], w_qkv.shape[1] // WIDTH, WIDTH)
     key_heads = k_cache.shape[2]
     q, k, v = np.split(qkv, [-2 * key_heads, -key_heads], axis=1)
