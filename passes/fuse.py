@@ -379,7 +379,14 @@ def is_absorbed(group: Group, groups: list[Group], shapes: Shapes) -> bool:
     ):
         return False
     fits = own.columns == whole.columns or is_one((own.columns,), 0)
-    return fits and has_one_row(own) and not has_one_row(whole)
+    return fits and is_one_row_of(own, whole) and not has_one_row(whole)
+
+
+def is_one_row_of(own: Domain, whole: Domain) -> bool:
+    """Whether a domain is one row, or one for each leading index of another."""
+    if own.leading and own.leading == whole.leading and own.rows is not None:
+        return is_one((own.rows,), 0)
+    return has_one_row(own)
 
 
 def has_one_row(domain: Domain) -> bool:

@@ -43,6 +43,7 @@ def product_of(
     assert isinstance(op, Product)
     shape = matmul_shape(op, shapes)
     result = element_type(op.results[0])
+    contraction = contraction_of(op, shapes)
     inside = bool(loops) and defined_in(op.rhs, loops[0])
     # Parts are added before anything is done to the sum, a cast as well, in a tensor of
     # their own.

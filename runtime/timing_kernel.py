@@ -11,7 +11,8 @@ An instruction starts when its pipe is free; waiting for a flag or a channel mov
 pipe to that time, a barrier all pipes of the core. The first instruction of a task that
 writes a buffer also waits for the last one of the core's task before that used its
 place. `S` are the times of a core and `A` its counters (`timing_layout.py`), `M` the
-miss ratio of each array and `T` the traffic outside. Data is never touched.
+miss ratio of each array and `T` the traffic outside. Of data only scalars are read
+that decide how long a task takes (the length of a sequence), not pages of a table.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from pyptoc.dialects.pypto.scalars import DimOp
 from pyptoc.dialects.tile_channel import ChannelOp, channel_type
 from pyptoc.dialects.tile_flags import FlagOp, SetFlagOp
 from pyptoc.dialects.tile_mixed import FreeOp, PopOp, PushOp, SectionOp
+from pyptoc.dialects.tile_read import ReadOp
 from pyptoc.runtime.codegen import Translator
 from pyptoc.runtime.machine import Machine
 from pyptoc.runtime.timing_channels import Channel
@@ -84,6 +86,7 @@ class KernelTimer(Translator):
             "scf.if": self._branch,
             "tile.alloc": lambda op: None,
             "tile.slot": lambda op: None,
+            "tile.read": lambda op: self._read(cast(ReadOp, op)),
             "tile.section": lambda op: self._section(cast(SectionOp, op)),
             "tile.channel": lambda op: self._channel(cast(ChannelOp, op)),
             "tile.push": lambda op: self._push(cast(PushOp, op)),
@@ -127,14 +130,14 @@ class KernelTimer(Translator):
 
     def _write(self) -> None:
         kernel, block = self.kernel, self.kernel.block
-        self.line("def classify(grid, scalars, shapes):")
+        self.line("def classify(grid, scalars, shapes, read):")
         with self.indented():
             self._arguments()
             for op in slice_of(kernel, self.deciding.signature):
                 self.operation(op)
             self.line(f"return {self.tuple_of(self.deciding.signature)}")
         self.names.clear()
-        self.line("def task(Z, B, P, M, T, grid, scalars, shapes):")
+        self.line("def task(Z, B, P, M, T, grid, scalars, shapes, read):")
         with self.indented():
             self._arguments()
             if self.unit == Unit.MIXED:
@@ -170,6 +173,19 @@ class KernelTimer(Translator):
         dim = cast(DimOp, op)
         number, axis = self.buffers[dim.source], dim.axis.value.data
         self.line(f"{self.define(op.results[0])} = shapes[{number}][{axis}]")
+
+    def _read(self, op: ReadOp) -> None:
+        """A number that decides nothing, such as a page, is not asked for."""
+        text = "0"
+        if op in self.deciding.reads:
+            number, place = self.buffers[op.source], self.tuple_of(op.mixed_offsets)
+            text = f"read({self.bind(op)}, {number}, {place})"
+        self.line(f"{self.define(op.result)} = {text}")
+
+    @property
+    def steering(self) -> list[int]:
+        """The numbers of the arrays whose elements decide how long a task takes."""
+        return sorted({self.buffers[op.source] for op in self.deciding.reads})
 
     # Control flow.
 

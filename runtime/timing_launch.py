@@ -204,7 +204,10 @@ class Placing:
         number, count = 0, int(np.prod(launch.grid, dtype=np.int64))
         for wave in _waves(walk, len(lanes)):
             works = [
-                self.steps.work(launch.shapes, task, launch.scalars) for task in wave
+                self.steps.work(
+                    launch.shapes, task, launch.scalars, launch.read, launch.arrays
+                )
+                for task in wave
             ]
             found = self._misses(run, wave, works)
             lasting = count > len(lanes)

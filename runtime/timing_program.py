@@ -69,6 +69,8 @@ class Launch:
     arrays: tuple[Array, ...]
     scalars: tuple[Any, ...]
     waits: tuple[tuple[Events, Selector], ...]
+    read: Callable[[Operation, int, tuple[int, ...]], int | float]
+    """For a `tile.read`, the number of an array and a place in it: the element."""
 
     @property
     def kernel(self) -> str:
@@ -272,28 +274,34 @@ class _Launching(Translator):
 
     def _read(self, op: Operation) -> None:
         reading = cast(ReadOp, op)
-        name = f"%{reading.source.name_hint or 'memory'}"
-        convert = int if isinstance(op.results[0].type, IndexType) else to_f32
 
         def read(array: Array, *place: int) -> int | float:
-            argument = self.arguments.get(array.root)
-            if argument is None:
-                error(
-                    op.location,
-                    "PTO503",
-                    f"a size or offset comes from {name}, which a kernel computes",
-                    rule="simulating needs no data, so it knows no results",
-                    help="simulate the operator with that value as an argument",
-                )
-            values = np.reshape(self.steering.value(argument), array.shape)
-            if not all(0 <= i < n for i, n in zip(place, array.shape, strict=True)):
-                shown = ", ".join(map(str, place))
-                raise_out_of_bounds(
-                    op, f"read of {name}[{shown}], its sizes are {list(array.shape)}"
-                )
-            return convert(values[place])
+            return self._element(op, array, place)
 
         self._call(op, read, [reading.source, *reading.mixed_offsets])
+
+    def _element(
+        self, op: Operation, array: Array, place: tuple[int, ...]
+    ) -> int | float:
+        """What an `npu.read` or `tile.read` reads."""
+        name = f"%{op.operands[0].name_hint or 'memory'}"
+        argument = self.arguments.get(array.root)
+        if argument is None:
+            error(
+                op.location,
+                "PTO503",
+                f"a size or offset comes from {name}, which a kernel computes",
+                rule="simulating needs no data, so it knows no results",
+                help="simulate the operator with that value as an argument",
+            )
+        values = np.reshape(self.steering.value(argument), array.shape)
+        if not all(0 <= i < n for i, n in zip(place, array.shape, strict=True)):
+            shown = ", ".join(map(str, place))
+            raise_out_of_bounds(
+                op, f"read of {name}[{shown}], its sizes are {list(array.shape)}"
+            )
+        is_index = isinstance(op.results[0].type, IndexType)
+        return int(values[place]) if is_index else to_f32(values[place])
 
     # Launches.
 
@@ -311,7 +319,11 @@ class _Launching(Translator):
                 raise_out_of_bounds(op, f"a launch of grid {list(grid)}")
             waits = tuple(zip(events, selectors, strict=True))
             number = len(self.launches)
-            found = Launch(number, launch, grid, arrays, scalars, waits)
+
+            def read(reading: Operation, n: int, place: tuple[int, ...]) -> int | float:
+                return self._element(reading, arrays[n], place)
+
+            found = Launch(number, launch, grid, arrays, scalars, waits, read)
             self._count(found)
             self.launches.append(found)
             return (number,)

@@ -12,18 +12,20 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import cast
 
 from xdsl.dialects import scf
+from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
 from pyptoc.dialects.npu_kernel import KernelOp
 from pyptoc.dialects.tile_flags import FlagOp
 from pyptoc.dialects.tile_mixed import FreeOp, PopOp, PushOp
+from pyptoc.dialects.tile_read import ReadOp
 from pyptoc.dialects.tile_types import Instruction
 from pyptoc.runtime.codegen import Translator
 
 
 def is_pure(op: Operation) -> bool:
-    """Whether the operation computes a number from numbers."""
-    return op.name.startswith(("arith.", "math.", "pypto."))
+    """Whether the operation computes a number from numbers, or reads an input's."""
+    return op.name.startswith(("arith.", "math.", "pypto.")) or isinstance(op, ReadOp)
 
 
 def deciding_values(op: Operation) -> list[SSAValue]:
@@ -58,6 +60,8 @@ class Deciding:
         self.values = _unique(value for op in kernel.walk() for value in values_of(op))
         self.signature = self._signature()
         """Values of the kernel's top level that decide everything: its class."""
+        self.reads = self._reads()
+        """What reads an element on which a deciding value depends."""
 
     def _signature(self) -> list[SSAValue]:
         top, found, seen = self.kernel.block, list[SSAValue](), set[SSAValue]()
@@ -75,8 +79,26 @@ class Deciding:
                     continue
                 waiting += _inputs(owner, cast(OpResult, value))
             elif owner is top:
-                found.append(value)
+                if not isinstance(value.type, MemRefType):
+                    found.append(value)
             else:
+                waiting += _carried(cast(BlockArgument, value))
+        return found
+
+    def _reads(self) -> set[ReadOp]:
+        found, seen = set[ReadOp](), set[SSAValue]()
+        waiting = list(self.values)
+        while waiting:
+            value = waiting.pop()
+            if value in seen:
+                continue
+            seen.add(value)
+            owner = value.owner
+            if isinstance(owner, Operation):
+                if isinstance(owner, ReadOp):
+                    found.add(owner)
+                waiting += _inputs(owner, cast(OpResult, value))
+            elif owner is not self.kernel.block:
                 waiting += _carried(cast(BlockArgument, value))
         return found
 

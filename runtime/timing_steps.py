@@ -8,7 +8,7 @@ large grid nearly all tasks are one of a few.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pyptoc.dialects.npu_kernel import KernelOp
@@ -30,7 +30,7 @@ class Work(NamedTuple):
     """A class of tasks: those of one kernel with equal deciding values and sizes."""
 
     launch: object
-    """What tells the shapes of one launch from those of another."""
+    """What tells the shapes, and data that is read, of one launch from another's."""
     values: tuple[Any, ...]
 
 
@@ -85,12 +85,23 @@ class KernelSteps:
         return 0, 0
 
     def work(
-        self, shapes: tuple[Any, ...], grid: tuple[int, ...], scalars: tuple[Any, ...]
+        self,
+        shapes: tuple[Any, ...],
+        grid: tuple[int, ...],
+        scalars: tuple[Any, ...],
+        read: Callable[..., Any] | None = None,
+        arrays: Sequence[Any] = (),
     ) -> Work:
-        """The class of a task, by its grid indices."""
-        work = Work(shapes, self.timer.classify(grid, scalars, shapes))
+        """The class of a task, by its grid indices.
+
+        read: elements of the launch's arrays (`Launch.read`); arrays: what tells their
+        memory from that of others. Both are for kernels that read scalars.
+        """
+        data = tuple(arrays[number] for number in self.timer.steering)
+        values = self.timer.guarded(self.timer.classify, grid, scalars, shapes, read)
+        work = Work((shapes, data), values)
         if work not in self._examples:
-            self._examples[work] = (grid, scalars, shapes)
+            self._examples[work] = (grid, scalars, shapes, read)
         return work
 
     def step(

@@ -156,7 +156,8 @@ class Fused:
                 y = self.argument(self.pick((self.n,), (1, self.n)), "f32")
                 return self.op(f"pypto.mul {x}, {y}")
             case "bias":
-                y = self.argument(self.pick((self.n,), (1, self.n)), "bf16")
+                shapes = ((self.n,), (1, self.n), (*self.batch, 1, self.n))
+                y = self.argument(self.pick(*shapes), "bf16")
                 y = self.op(f"pypto.cast {y} to f32")
                 return self.op(f"pypto.add {x}, {y}")
             case "residual":

@@ -211,9 +211,9 @@ BREAKS = [
 
 @pytest.mark.parametrize(("name", "old", "new"), BREAKS)
 def test_the_golden_sees_a_broken_operator(name: str, old: str, new: str) -> None:
-    """In the first case, or in the tiny one: the public data may not show it."""
+    """In the tiny case, or in the first one: the data of one may not show it."""
     runs = [
-        Run(name, case) for case in (OPERATORS[name].CASES[0], OPERATORS[name].TINY)
+        Run(name, case) for case in (OPERATORS[name].TINY, OPERATORS[name].CASES[0])
     ]
     runs = [run for run in runs if old in run.text]
     assert runs, f"{old} is not in the text"
@@ -221,7 +221,9 @@ def test_the_golden_sees_a_broken_operator(name: str, old: str, new: str) -> Non
     for run in runs:
         text = replaced(run.text, {old: new})
         got = interpret(parse_module(text, "broken.mlir", make_context()), inputs(run))
-        found += mistakes(run, got)
+        found = mistakes(run, got)
+        if found:
+            break
     assert found != []
 
 

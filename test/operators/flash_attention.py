@@ -103,24 +103,33 @@ def golden(q: Array, k: Array, v: Array) -> Results:
 
 
 def attention(
-    q: Array, k: Array, v: Array, visible: Array, element: Any = BF16
+    q: Array,
+    k: Array,
+    v: Array,
+    visible: Array,
+    element: Any = BF16,
+    block: int = BLOCK,
+    times: float = 1.0,
 ) -> tuple[Array, Array]:
-    """One head: out [Sq, 128] in `element`, as p is, and lse [Sq, 1]."""
+    """One head: out [Sq, 128] and lse [Sq, 1] in f32.
+
+    element: the type to which `times` p is rounded, in blocks of `block` keys.
+    """
     scores = np.where(visible, (q @ k.T).astype(np.float64) * 128**-0.5, -np.inf)
     top = np.full((q.shape[0], 1), -np.inf)
     total = np.zeros_like(top)
     sums = np.zeros(q.shape)
-    for begin in range(0, k.shape[0], BLOCK):
-        s = scores[:, begin : begin + BLOCK]
+    for begin in range(0, k.shape[0], block):
+        s = scores[:, begin : begin + block]
         now = np.maximum(top, s.max(axis=1, keepdims=True))
         base = np.where(np.isinf(now), 0.0, now)
         p = np.exp(s - base)
         keep = np.exp(top - base)
         total = total * keep + p.sum(axis=1, keepdims=True)
-        weights = p.astype(np.float32).astype(element).astype(np.float64)
-        sums = sums * keep + weights @ v[begin : begin + BLOCK]
+        weights = (times * p).astype(np.float32).astype(element).astype(np.float64)
+        sums = sums * keep + weights / times @ v[begin : begin + block]
         top = now
     with np.errstate(divide="ignore"):
         lse = top + np.log(total)
     out = sums / np.where(total == 0, 1.0, total)
-    return out.astype(np.float32).astype(element), lse.astype(np.float32)
+    return out.astype(np.float32), lse.astype(np.float32)

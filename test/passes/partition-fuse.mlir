@@ -47,6 +47,26 @@ func.func @products(%a: tensor<2x48x64xbf16>, %b: tensor<64x130xbf16>, %c: tenso
 // CHECK: pypto.matmul {{.*}}npu.group = [[G]], npu.unit = "mixed"
 // CHECK: pypto.mul {{.*}}npu.group = [[G]], npu.unit = "mixed"
 
+// A row for each batch, which all heads share, is made in each of their tasks.
+func.func @heads(%x: tensor<?x96x64xf32> {pypto.dims = ["t"]}, %c: tensor<?x1x64xbf16> {pypto.dims = ["t"]}) -> tensor<?x96x64xf32> {
+  %f = pypto.cast %c to f32
+  %y = pypto.mul %x, %f
+  func.return %y : tensor<?x96x64xf32>
+}
+// CHECK-LABEL: func.func @heads
+// CHECK: pypto.cast %c {{.*}}npu.narrow, npu.group = [[G:[0-9]+]], npu.unit = "vector"
+// CHECK: pypto.mul {{.*}}npu.group = [[G]], npu.unit = "vector"
+
+// Not where a task has another batch than the row.
+func.func @other_batches(%x: tensor<2x8x96x64xf32>, %c: tensor<8x1x64xbf16>) -> tensor<2x8x96x64xf32> {
+  %f = pypto.cast %c to f32
+  %y = pypto.mul %x, %f
+  func.return %y : tensor<2x8x96x64xf32>
+}
+// CHECK-LABEL: func.func @other_batches
+// CHECK-NOT: npu.narrow
+// CHECK: func.return
+
 // Rows are folded in two steps: parts of the maximum, and what the second group needs
 // in its narrowest form.
 func.func @quantize(%a: tensor<?x64xf16>, %b: tensor<64x8192xf16>) -> (tensor<?x8192xi8>, tensor<?x1xf32>) {

@@ -23,6 +23,7 @@ from pyptoc.dialects.npu import kernels_of
 from pyptoc.dialects.tile import AllocOp
 from pyptoc.passes import tile_search
 from pyptoc.passes.tile_search import Ranking
+from pyptoc.pipeline import default_pipeline
 from pyptoc.runtime.machine import load_machine
 
 MACHINES = ("ascend950", "ascend910b")
@@ -294,3 +295,23 @@ def test_forced_split_is_an_error(what: str, split: str):
     with pytest.raises(CompileError) as caught:
         pyptoc.compile(plain, pipeline=pipeline)
     assert caught.value.diagnostics[0].code == "PTO214"
+
+
+def test_sums_that_the_store_converts_are_not_split_by_choice():
+    """i32 parts cannot be added in the f32 that the store makes of a whole sum."""
+    text = """func.func @f(%a: tensor<64x8192xi8>, %b: tensor<8192x16xi8>)
+    -> (tensor<64x16xf32> {pypto.name = "y"}) {
+  %x = pypto.matmul %a, %b
+  %f = pypto.cast %x to f32
+  %y = pypto.neg %f
+  func.return %y : tensor<64x16xf32>
+}
+"""
+    rng = np.random.default_rng(7)
+    a = rng.integers(-128, 128, (64, 8192), np.int8)
+    b = rng.integers(-128, 128, (8192, 16), np.int8)
+    want = -(a.astype(np.int64) @ b).astype(np.float32)
+    apart = default_pipeline().replace(",partition,", ",partition{fuse=false},")
+    for machine in ("ascend950", "ascend910b"):
+        program = pyptoc.compile(text, machine=machine, pipeline=apart)
+        np.testing.assert_array_equal(program.run(a=a, b=b)["y"], want)
