@@ -43,6 +43,15 @@ def rms_norm(x: Array, gamma: Array, eps: float = 1e-5) -> Array:
     return bf16(wide / np.sqrt(square + eps) * gamma.astype(np.float64))
 
 
+def layer_norm(x: Array, gamma: Array, beta: Array, eps: float = 1e-6) -> Array:
+    """Rows less their mean, over the root of their variance, in bf16."""
+    wide = x.astype(np.float64)
+    off = wide - wide.mean(axis=-1, keepdims=True)
+    square = np.square(off).mean(axis=-1, keepdims=True)
+    scaled = off / np.sqrt(square + eps) * gamma.astype(np.float64)
+    return bf16(scaled + beta.astype(np.float64))
+
+
 def quantized(x: Array) -> tuple[Array, Array]:
     """Rows in i8, and their scale; a row of zeros has scale 0."""
     wide = x.astype(np.float32)
@@ -61,3 +70,43 @@ def rope_interleaved(x: Array, cos: Array, sin: Array) -> Array:
     pairs = np.concatenate([first, second], axis=-1)
     turned = np.concatenate([-second, first], axis=-1)
     return bf16(pairs * cos.astype(np.float64) + turned * sin.astype(np.float64))
+
+
+def rope_halves(x: Array, cos: Array, sin: Array) -> Array:
+    """Pairs (x[i], x[i + d/2]) turned in the first d elements; cos and sin have d."""
+    d = cos.shape[-1]
+    wide = x[..., :d].astype(np.float64)
+    turned = np.concatenate([-wide[..., d // 2 :], wide[..., : d // 2]], axis=-1)
+    wide = wide * cos.astype(np.float64) + turned * sin.astype(np.float64)
+    return np.concatenate([bf16(wide), x[..., d:]], axis=-1)
+
+
+def with_rows(cache: Array, rows: Array, slots: Array) -> Array:
+    """A copy of the cache [pages, rows of a page, 1, ..] with rows replaced.
+
+    A slot counts rows through the pages, -1 is a row that goes nowhere, and the last of
+    equal slots wins.
+    """
+    new = cache.copy()
+    page = cache.shape[1]
+    for row, slot in zip(rows, slots.tolist()):
+        if slot != -1:
+            new[slot // page, slot % page, 0] = row
+    return new
+
+
+def changed_rows(
+    given: dict[str, Array], got: dict[str, Array], names: tuple[str, ...]
+) -> list[str]:
+    """Caches in which rows have changed that no `cache_index` names."""
+    slots = given["cache_index"]
+    named = slots[slots >= 0]
+    found: list[str] = []
+    for name in names:
+        before, after = (
+            np.delete(cache.reshape(-1, *cache.shape[3:]), named, axis=0)
+            for cache in (given[name], got[name])
+        )
+        if before.tobytes() != after.tobytes():
+            found.append(f"{name} has changed where no token is")
+    return found

@@ -22,15 +22,18 @@ from .checking import Array, Results, replaced
 from .definitions import (
     BF16,
     bf16,
+    changed_rows,
     generator,
     product,
     quantized,
     rms_norm,
     rope_interleaved,
     whole_product,
+    with_rows,
 )
 
 PAGE = 128
+CACHES = ("kv_cache", "kr_cache", "k_scale_cache")
 
 
 @dataclass(frozen=True)
@@ -192,35 +195,17 @@ def golden(
     k_rope = rope_interleaved(kv[:, 512:], cos, sin)
     k_norm = rms_norm(kv[:, :512], gamma_ckv)
     k_q, k_scale = quantized(k_norm.reshape(t, 4, 128))
-    caches = {
-        "kv_cache": kv_cache,
-        "kr_cache": kr_cache,
-        "k_scale_cache": k_scale_cache,
-    }
-    rows = (k_q.reshape(t, 512), k_rope, k_scale[..., 0])
-    for (name, cache), new in zip(list(caches.items()), rows):
-        caches[name] = cache.copy()
-        for token, slot in enumerate(cache_index.tolist()):
-            if slot != -1:
-                caches[name][slot // PAGE, slot % PAGE, 0] = new[token]
     return {
         "q_norm": q_norm,
         "q_norm_scale": q_norm_scale,
         "q_nope": q_nope,
         "q_rope": q_rope,
-        **caches,
+        "kv_cache": with_rows(kv_cache, k_q.reshape(t, 512), cache_index),
+        "kr_cache": with_rows(kr_cache, k_rope, cache_index),
+        "k_scale_cache": with_rows(k_scale_cache, k_scale[..., 0], cache_index),
     }
 
 
 def mistakes(given: dict[str, Array], got: Results) -> list[str]:
     """Rows of the caches that no token names, and that are not as they were."""
-    slots = given["cache_index"]
-    found: list[str] = []
-    for name in ("kv_cache", "kr_cache", "k_scale_cache"):
-        before, after = (
-            np.delete(cache.reshape(-1, cache.shape[-1]), slots[slots >= 0], axis=0)
-            for cache in (given[name], got[name])
-        )
-        if before.tobytes() != after.tobytes():
-            found.append(f"{name} has changed where no token is")
-    return found
+    return changed_rows(given, got, CACHES)
