@@ -53,15 +53,15 @@ def layer_norm(x: Array, gamma: Array, beta: Array, eps: float = 1e-6) -> Array:
 
 
 def quantized(x: Array) -> tuple[Array, Array]:
-    """Rows in i8, and their scale; a row of zeros has scale 0."""
+    """Rows in i8, and their scale; 0 for zeros, inf or NaN where the row has one."""
     wide = x.astype(np.float32)
     greatest = np.abs(wide).max(axis=-1, keepdims=True, initial=0)
-    with np.errstate(divide="ignore", over="ignore"):
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         r = np.float32(127) / greatest
-    usable = np.isfinite(r)
-    r = np.where(usable, r, np.float32(1))
-    q = np.where(usable, np.rint(wide * r), 0).astype(np.int8)
-    return q, np.where(usable, np.float32(1) / r, np.float32(0))
+        q = np.rint(wide * r)
+        scale = np.where(np.isinf(r), np.float32(0), np.float32(1) / r)
+    q = np.where(np.isfinite(q) & np.isfinite(r), q, 0).astype(np.int8)
+    return q, scale
 
 
 def rope_interleaved(x: Array, cos: Array, sin: Array) -> Array:

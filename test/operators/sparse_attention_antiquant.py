@@ -20,7 +20,7 @@ BREAKS = (
     ("512 +: 128] to bf16", "510 +: 128] to bf16"),
     ("640 +: 16] to f32", "624 +: 16] to f32"),
     ("pypto.view %kv[:, 0 +: 512]", "pypto.view %kv[:, 1 +: 512]"),
-    ("through %table page 128", "through %table page 64"),
+    ("scales %s4 to bf16", "scales %s4, %s4 to bf16"),
     ("0.041666666666666664", "0.05"),
     ("%act - %s1 + 1 + %j", "%act - %s1 + %j"),
 )
