@@ -54,7 +54,9 @@ CASES = (
     Case("equal_scores", (2178,), steps=2, data="pairs"),
     Case("positive", (2200,), data="positive"),
     Case("greatest", (2050,), data="greatest"),
+    Case("one_key_into_a_page", (129, 257, 1), steps=2),
     Case("long", (70_000, 3000), steps=4, long=True),
+    Case("longest", (131_072, 130_945), steps=4, long=True),
 )
 TINY = Case("tiny", (130,), steps=2)
 BREAKS = (
