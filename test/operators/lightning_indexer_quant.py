@@ -119,13 +119,14 @@ def golden(
     weight: Array,
     act_seqs: Array,
     block_table: Array,
+    top: int = TOP,
 ) -> Results:
-    """`topk` [t, 1, 2048]."""
-    topk = np.full((q.shape[0], 1, TOP), -1, np.int32)
+    """`topk` [t, 1, top]."""
+    topk = np.full((q.shape[0], 1, top), -1, np.int32)
     for token, row in enumerate(
         scores(q, q_scale, k_cache, k_scale_cache, weight, act_seqs, block_table)
     ):
-        best = np.argsort(-row, kind="stable")[:TOP]
+        best = np.argsort(-row, kind="stable")[:top]
         topk[token, 0, : best.size] = best
     return {"topk": topk}
 
