@@ -35,7 +35,7 @@ from xdsl.ir import (
 from pyptoc.dialects.context import PyptocContext
 from pyptoc.dialects.pypto.claims import ClaimOp
 from pyptoc.dialects.pypto.debug import PrintOp
-from pyptoc.dialects.pypto.scalars import AssertOp
+from pyptoc.dialects.pypto.scalars import AssertOp, DimOp
 from pyptoc.dialects.pypto.shape import (
     AssembleOp,
     CloneOp,
@@ -268,7 +268,7 @@ def readers_first(value: SSAValue, user: Operation) -> None:
     here = order[user]
     later: set[Operation] = set()
     for alias in (value, *aliases_of(value, user)):
-        for use in alias.uses:
+        for use in byte_uses(alias):
             reader = home.find_ancestor_op_in_block(use.operation)
             if reader is not None and order[reader] > here:
                 later.add(reader)
@@ -359,14 +359,19 @@ def is_last_user(value: SSAValue, user: Operation) -> bool:
         parent = parent.parent_op()
     if not all(
         use.operation is user or is_over(use.operation, user, home)
-        for use in value.uses
+        for use in byte_uses(value)
     ):
         return False
     return all(
         is_over(use.operation, user, home)
         for alias in aliases_of(value, user)
-        for use in alias.uses
+        for use in byte_uses(alias)
     )
+
+
+def byte_uses(value: SSAValue) -> list[Use]:
+    """The uses that need the bytes of `value`: its sizes outlive them."""
+    return [use for use in value.uses if not isinstance(use.operation, DimOp)]
 
 
 def aliases_of(value: SSAValue, user: Operation) -> list[SSAValue]:

@@ -220,6 +220,31 @@ def test_a_copy_is_a_warning_with_its_size() -> None:
         assert made.text.count("pypto.clone") == 1
 
 
+DIM_LATER = """
+func.func @f(%x: tensor<?x64xf32>, %t: tensor<1x64xf32>, %k: index)
+    -> (tensor<?x64xf32> {pypto.name = "x"}, tensor<?x64xf32>) {
+  %r = pypto.assemble %t into %x[0, 0]
+  pypto.assert %k >= 0, "{0} is negative"
+  %n = pypto.dim %x, 0
+  %one = pypto.full 1.0[%n, 64] : tensor<?x64xf32>
+  %q = pypto.add %r, %one
+  func.return %r, %q : tensor<?x64xf32>, tensor<?x64xf32>
+}
+"""
+
+
+def test_sizes_outlive_what_is_changed_in_place() -> None:
+    """A size of the old value is no reason to copy it."""
+    made = pyptoc.compile(DIM_LATER, pipeline="inline,desugar,decompose,partition")
+    assert "pypto.clone" not in made.text
+    assert not made.remarks
+    x, t = np.ones((3, 64), np.float32), np.full((1, 64), 7, np.float32)
+    for program in programs(DIM_LATER):
+        found = program.run(x=x, t=t, k=1)
+        assert np.array_equal(found["x"][:, 0], [7, 1, 1])
+        assert np.array_equal(found["result1"][:, 0], [8, 2, 2])
+
+
 def arithmetic(element: str, lines: dict[str, str]) -> list[pyptoc.Program]:
     """Programs that return one scalar for each line, in which %s and %t stand."""
     body = "\n".join(f"  %v{i} = {line}" for i, line in enumerate(lines.values()))

@@ -45,16 +45,25 @@ def rms_norm(x: Array, gamma: Array, eps: float = 1e-5) -> Array:
     return bf16(wide / np.sqrt(square + eps) * gamma.astype(np.float64))
 
 
+def layer_norm(x: Array, gamma: Array, beta: Array, eps: float = 1e-6) -> Array:
+    """Rows less their mean, over the root of their variance, in bf16."""
+    wide = x.astype(np.float64)
+    off = wide - wide.mean(axis=-1, keepdims=True)
+    square = np.square(off).mean(axis=-1, keepdims=True)
+    scaled = off / np.sqrt(square + eps) * gamma.astype(np.float64)
+    return bf16(scaled + beta.astype(np.float64))
+
+
 def quantized(x: Array) -> tuple[Array, Array]:
-    """Rows in i8, and their scale; a row of zeros has scale 0."""
+    """Rows in i8, and their scale; 0 for zeros, inf or NaN where the row has one."""
     wide = x.astype(np.float32)
     greatest = np.abs(wide).max(axis=-1, keepdims=True, initial=0)
-    with np.errstate(divide="ignore", over="ignore"):
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         r = np.float32(127) / greatest
-    usable = np.isfinite(r)
-    r = np.where(usable, r, np.float32(1))
-    q = np.where(usable, np.rint(wide * r), 0).astype(np.int8)
-    return q, np.where(usable, np.float32(1) / r, np.float32(0))
+        q = np.rint(wide * r)
+        scale = np.where(np.isinf(r), np.float32(0), np.float32(1) / r)
+    q = np.where(np.isfinite(q) & np.isfinite(r), q, 0).astype(np.int8)
+    return q, scale
 
 
 def rope_interleaved(x: Array, cos: Array, sin: Array) -> Array:
@@ -91,3 +100,43 @@ def some_f8(rng: np.random.Generator, *shape: int) -> Array:
 def some_scales(rng: np.random.Generator, *shape: int) -> Array:
     """E8M0 numbers: 2^-4 to 1."""
     return rng.integers(123, 128, shape, np.uint8).view(E8M0)
+
+
+def rope_halves(x: Array, cos: Array, sin: Array) -> Array:
+    """Pairs (x[i], x[i + d/2]) turned in the first d elements; cos and sin have d."""
+    d = cos.shape[-1]
+    wide = x[..., :d].astype(np.float64)
+    turned = np.concatenate([-wide[..., d // 2 :], wide[..., : d // 2]], axis=-1)
+    wide = wide * cos.astype(np.float64) + turned * sin.astype(np.float64)
+    return np.concatenate([bf16(wide), x[..., d:]], axis=-1)
+
+
+def with_rows(cache: Array, rows: Array, slots: Array) -> Array:
+    """A copy of the cache [pages, rows of a page, 1, ..] with rows replaced.
+
+    A slot counts rows through the pages, -1 is a row that goes nowhere, and the last of
+    equal slots wins.
+    """
+    new = cache.copy()
+    page = cache.shape[1]
+    for row, slot in zip(rows, slots.tolist()):
+        if slot != -1:
+            new[slot // page, slot % page, 0] = row
+    return new
+
+
+def changed_rows(
+    given: dict[str, Array], got: dict[str, Array], names: tuple[str, ...]
+) -> list[str]:
+    """Caches in which rows have changed that no `cache_index` names."""
+    slots = given["cache_index"]
+    named = slots[slots >= 0]
+    found: list[str] = []
+    for name in names:
+        before, after = (
+            np.delete(cache.reshape(-1, *cache.shape[3:]), named, axis=0)
+            for cache in (given[name], got[name])
+        )
+        if before.tobytes() != after.tobytes():
+            found.append(f"{name} has changed where no token is")
+    return found

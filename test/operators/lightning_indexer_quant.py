@@ -54,7 +54,9 @@ CASES = (
     Case("equal_scores", (2178,), steps=2, data="pairs"),
     Case("positive", (2200,), data="positive"),
     Case("greatest", (2050,), data="greatest"),
+    Case("one_key_into_a_page", (129, 257, 1), steps=2),
     Case("long", (70_000, 3000), steps=4, long=True),
+    Case("longest", (131_072, 130_945), steps=4, long=True),
 )
 TINY = Case("tiny", (130,), steps=2)
 BREAKS = (
@@ -117,13 +119,14 @@ def golden(
     weight: Array,
     act_seqs: Array,
     block_table: Array,
+    top: int = TOP,
 ) -> Results:
-    """`topk` [t, 1, 2048]."""
-    topk = np.full((q.shape[0], 1, TOP), -1, np.int32)
+    """`topk` [t, 1, top]."""
+    topk = np.full((q.shape[0], 1, top), -1, np.int32)
     for token, row in enumerate(
         scores(q, q_scale, k_cache, k_scale_cache, weight, act_seqs, block_table)
     ):
-        best = np.argsort(-row, kind="stable")[:TOP]
+        best = np.argsort(-row, kind="stable")[:top]
         topk[token, 0, : best.size] = best
     return {"topk": topk}
 

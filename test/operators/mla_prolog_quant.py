@@ -8,6 +8,10 @@
 
 The last three go to the row of the caches that `cache_index` names, counted through the
 pages; -1 is a token that leaves nothing there. What no token names stays as it was.
+
+With the weights quantised twice, their scales by column are themselves over a second
+scale, one for the matrix: q = bf16(.. * q_norm_scale * w_scale * w_scale_2), and 1.0
+is the same as none.
 """
 
 from __future__ import annotations
@@ -22,15 +26,18 @@ from .checking import Array, Results, replaced
 from .definitions import (
     BF16,
     bf16,
+    changed_rows,
     generator,
     product,
     quantized,
     rms_norm,
     rope_interleaved,
     whole_product,
+    with_rows,
 )
 
 PAGE = 128
+CACHES = ("kv_cache", "kr_cache", "k_scale_cache")
 
 
 @dataclass(frozen=True)
@@ -60,6 +67,8 @@ class Case:
     """The greatest element of x."""
     rounded: bool = False
     """x of any values: the sums of the matmuls are rounded, each in its own order."""
+    second_scale: float = 0.0
+    """w_scale_2, where the weights are quantised twice."""
     long: bool = False
 
     def __str__(self) -> str:
@@ -79,6 +88,8 @@ CASES = (
     Case("rounded", tuple(range(9)), rounded=True),
     Case("large", (3, 1, 2), scale=2.0**60),
     Case("tiny", (3, 1, 2), scale=2.0**-70),
+    Case("second_scale", (5, 1, -1), second_scale=0.375),
+    Case("second_scale_of_one", (5, 1, -1), second_scale=1.0),
     Case("many_tokens_real", tuple(range(40)), sizes=REAL, long=True),
 )
 TINY = CASES[1]
@@ -98,6 +109,12 @@ BREAKS = (
 def source(case: Case) -> str:
     """The text of the file with the sizes of the case."""
     text = text_of("mla_prolog_quant")
+    if case.second_scale:
+        twice = {
+            "    %w_uk:": "    %w_scale_2: tensor<1xf32>,\n    %w_uk:",
+            "%q_norm_scale, %w_scale to": "%q_norm_scale, %w_scale, %w_scale_2 to",
+        }
+        text = replaced(text, twice)
     if case.sizes == REAL:
         return text
     hidden, lora, heads = case.sizes.hidden, case.sizes.lora, case.sizes.heads
@@ -150,9 +167,11 @@ def inputs(case: Case) -> dict[str, Array]:
         x = rng.uniform(-1, 1, x.shape).astype(np.float32)
     x[list(case.zero_rows)] = 0.0
     angle = rng.uniform(-np.pi, np.pi, (t, 64)).astype(np.float32)
+    second = np.array([case.second_scale], np.float32)
     return {
         "x": (x * np.float32(case.scale)).astype(BF16),
         **weights(case.sizes),
+        **({"w_scale_2": second} if case.second_scale else {}),
         "cos": np.cos(angle).astype(BF16),
         "sin": np.sin(angle).astype(BF16),
         "cache_index": np.array(case.slots, np.int64),
@@ -177,12 +196,16 @@ def golden(
     kv_cache: Array,
     kr_cache: Array,
     k_scale_cache: Array,
+    w_scale_2: Array | None = None,
 ) -> Results:
     """The query's four results and the three caches."""
     t, heads = x.shape[0], w_uk.shape[0]
     q_norm, q_norm_scale = quantized(rms_norm(product(x, w_dq), gamma_cq))
     q_b = whole_product(q_norm, w_uqqr)
-    q = bf16(q_b * q_norm_scale * w_scale).reshape(t, heads, 192)
+    q = q_b * q_norm_scale * w_scale
+    if w_scale_2 is not None:
+        q = q * w_scale_2
+    q = bf16(q).reshape(t, heads, 192)
     q_nope = np.zeros((t, heads, 512), BF16)
     for head in range(heads):
         q_nope[:, head] = product(q[:, head, :128], w_uk[head])
@@ -192,35 +215,17 @@ def golden(
     k_rope = rope_interleaved(kv[:, 512:], cos, sin)
     k_norm = rms_norm(kv[:, :512], gamma_ckv)
     k_q, k_scale = quantized(k_norm.reshape(t, 4, 128))
-    caches = {
-        "kv_cache": kv_cache,
-        "kr_cache": kr_cache,
-        "k_scale_cache": k_scale_cache,
-    }
-    rows = (k_q.reshape(t, 512), k_rope, k_scale[..., 0])
-    for (name, cache), new in zip(list(caches.items()), rows):
-        caches[name] = cache.copy()
-        for token, slot in enumerate(cache_index.tolist()):
-            if slot != -1:
-                caches[name][slot // PAGE, slot % PAGE, 0] = new[token]
     return {
         "q_norm": q_norm,
         "q_norm_scale": q_norm_scale,
         "q_nope": q_nope,
         "q_rope": q_rope,
-        **caches,
+        "kv_cache": with_rows(kv_cache, k_q.reshape(t, 512), cache_index),
+        "kr_cache": with_rows(kr_cache, k_rope, cache_index),
+        "k_scale_cache": with_rows(k_scale_cache, k_scale[..., 0], cache_index),
     }
 
 
 def mistakes(given: dict[str, Array], got: Results) -> list[str]:
     """Rows of the caches that no token names, and that are not as they were."""
-    slots = given["cache_index"]
-    found: list[str] = []
-    for name in ("kv_cache", "kr_cache", "k_scale_cache"):
-        before, after = (
-            np.delete(cache.reshape(-1, cache.shape[-1]), slots[slots >= 0], axis=0)
-            for cache in (given[name], got[name])
-        )
-        if before.tobytes() != after.tobytes():
-            found.append(f"{name} has changed where no token is")
-    return found
+    return changed_rows(given, got, CACHES)

@@ -1,7 +1,8 @@
 """The golden of sparse_flash_attention_quant and its cases.
 
 Token j of the s1 of a sequence with act cached rows sees act - s1 + 1 + j of them, and
-attends to n of these, at most 2048: the first n positions of its row of `topk`.
+attends to n of these, at most as many as `topk` has columns: the first n positions of
+its row there.
 
     kn = bf16(k8 * scale of its group of 128),  k = [kn | kr]
     out = bf16(bf16(softmax(q k' / sqrt(576))) kn)
@@ -124,7 +125,7 @@ def golden(
     steps = q_nope.shape[0] // len(act_seqs) if len(act_seqs) else 0
     for token in range(q_nope.shape[0]):
         sequence, j = divmod(token, steps)
-        n = min(max(int(act_seqs[sequence]) - steps + 1 + j, 0), TOP)
+        n = min(max(int(act_seqs[sequence]) - steps + 1 + j, 0), topk.shape[1])
         if n == 0:
             continue
         at = topk[token, :n]

@@ -1,0 +1,281 @@
+// One decode step of a DeepSeek-V3.2-Exp attention layer, from hidden states to hidden states, as one module.
+// Weights cast, prolog, rope, indexer with top-2048 routing, sparse attention, output projection; each is a function.
+// h 7168, q_lora 1536, 128 heads, nope 128, rope 64, kv_lora 512, indexer 64 heads of 128, page 128.
+// One step of int8 in one number of a row moves all that the last product makes of the row: 1.0e-3 allows for that.
+!act = tensor<?xi32>
+!beta = tensor<128xbf16>
+!gamma_cq = tensor<1536xbf16>
+!gamma_ckv = tensor<512xbf16>
+!hadamard = tensor<128x128xbf16>
+!hidden = tensor<?x7168xbf16>
+!index = tensor<?x64x128xbf16>
+!index_cache = tensor<?x128x1x128xi8>
+!index_row = tensor<?x128xbf16>
+!index_scale_cache = tensor<?x128x1xf16>
+!kr_cache = tensor<?x128x1x64xbf16>
+!k_scale_cache = tensor<?x128x1x4xf32>
+!kv_cache = tensor<?x128x1x512xi8>
+!latent = tensor<?x128x512xbf16>
+!q_pe = tensor<?x128x64xbf16>
+!rotation = tensor<?x64xbf16>
+!slots = tensor<?xi64>
+!table = tensor<?x?xi32>
+!topk = tensor<?x2048xi32>
+!weights = tensor<?x64xf16>
+!w_dkvkr = tensor<7168x576xbf16>
+!w_dkvkr_32 = tensor<7168x576xf32>
+!w_dq = tensor<7168x1536xbf16>
+!w_dq_32 = tensor<7168x1536xf32>
+!w_k = tensor<7168x128xbf16>
+!w_k_32 = tensor<7168x128xf32>
+!w_o = tensor<16384x7168xi8>
+!w_o_scale = tensor<7168xf32>
+!w_proj = tensor<7168x64xbf16>
+!w_proj_32 = tensor<7168x64xf32>
+!w_qb = tensor<1536x8192xi8>
+!w_qb_32 = tensor<1536x8192xf32>
+!w_qb_scale = tensor<1x8192xf32>
+!w_uk = tensor<128x128x512xbf16>
+!w_uk_32 = tensor<128x128x512xf32>
+!w_uqqr = tensor<1536x24576xi8>
+!w_uqqr_scale = tensor<24576xf32>
+!w_uv = tensor<128x512x128xbf16>
+!w_uv_32 = tensor<128x512x128xf32>
+
+func.func @deepseek_decode(
+    %x: !hidden {pypto.dims = ["t"]},
+    %w_dq: !w_dq_32, %w_dkvkr: !w_dkvkr_32, %w_uk: !w_uk_32, %w_uv: !w_uv_32,
+    %w_qb: !w_qb_32, %w_k: !w_k_32, %w_proj: !w_proj_32,
+    %w_uqqr: !w_uqqr {pypto.data = #pypto.data<integer -127 to 128>},
+    %w_uqqr_scale: !w_uqqr_scale {pypto.data = #pypto.data<uniform 0.0001 to 0.0006>},
+    %w_o: !w_o {pypto.data = #pypto.data<integer -127 to 128>},
+    %w_o_scale: !w_o_scale {pypto.data = #pypto.data<uniform 0.0001 to 0.0006>},
+    %gamma_cq: !gamma_cq, %gamma_ckv: !gamma_ckv, %gamma_k: !beta, %beta_k: !beta,
+    %hadamard_q: !hadamard, %hadamard_k: !hadamard,
+    %cos: !rotation {pypto.dims = ["t"]}, %sin: !rotation {pypto.dims = ["t"]},
+    %cache_index: !slots {pypto.dims = ["t"], pypto.data = #pypto.data<distinct 0 to "blocks * 128", skip>},
+    %kv_cache: !kv_cache {pypto.dims = ["blocks"]},
+    %kr_cache: !kr_cache {pypto.dims = ["blocks"]},
+    %k_scale_cache: !k_scale_cache {pypto.dims = ["blocks"], pypto.data = #pypto.data<uniform 0.0 to 0.02>},
+    %index_cache: !index_cache {pypto.dims = ["blocks"]},
+    %index_scale_cache: !index_scale_cache {pypto.dims = ["blocks"]},
+    %act_seqs: !act {pypto.dims = ["b"], pypto.data = #pypto.data<integer 1 to "pages * 128">},
+    %block_table: !table {pypto.dims = ["b", "pages"], pypto.data = #pypto.data<distinct 0 to "blocks">})
+    -> (!hidden {pypto.name = "out", pypto.tol = #pypto.tol<atol = 1.0e-3, rtol = 0.0078125, outliers = 0.005>},
+        !topk {pypto.name = "topk", pypto.tol = #pypto.tol<as_sets, misses = 1>},
+        !kv_cache {pypto.name = "kv_cache", pypto.tol = #pypto.tol<atol = 1.0>},
+        !kr_cache {pypto.name = "kr_cache", pypto.tol = #pypto.tol<atol = 1.0e-4, rtol = 0.0078125, outliers = 0.005>},
+        !k_scale_cache {pypto.name = "k_scale_cache", pypto.tol = #pypto.tol<atol = 2.5e-5, rtol = 5.0e-3>},
+        !index_cache {pypto.name = "index_cache", pypto.tol = #pypto.tol<atol = 1.0>},
+        !index_scale_cache {pypto.name = "index_scale_cache", pypto.tol = #pypto.tol<atol = 2.5e-5, rtol = 5.0e-3>}) {
+  %dq, %dkvkr, %uk, %uv, %qb, %qb_scale, %k, %proj = func.call @cast_weights(%w_dq, %w_dkvkr, %w_uk, %w_uv, %w_qb, %w_k, %w_proj)
+    : (!w_dq_32, !w_dkvkr_32, !w_uk_32, !w_uv_32, !w_qb_32, !w_k_32, !w_proj_32)
+      -> (!w_dq, !w_dkvkr, !w_uk, !w_uv, !w_qb, !w_qb_scale, !w_k, !w_proj)
+  %q_nope, %q_pe, %k_pe, %kv_out, %ks_out, %q_index, %k_index, %weights = func.call @prolog(
+      %x, %dq, %w_uqqr, %w_uqqr_scale, %uk, %dkvkr, %qb, %qb_scale, %k, %proj, %gamma_cq, %gamma_ckv, %gamma_k, %beta_k,
+      %cache_index, %kv_cache, %k_scale_cache)
+    : (!hidden, !w_dq, !w_uqqr, !w_uqqr_scale, !w_uk, !w_dkvkr, !w_qb, !w_qb_scale, !w_k, !w_proj, !gamma_cq, !gamma_ckv, !beta, !beta,
+       !slots, !kv_cache, !k_scale_cache)
+      -> (!latent, !q_pe, !rotation, !kv_cache, !k_scale_cache, !index, !index_row, !weights)
+  %q_rope, %kr_out, %q_turned, %k_turned = func.call @rope(%q_pe, %k_pe, %q_index, %k_index, %cos, %sin, %cache_index, %kr_cache)
+    : (!q_pe, !rotation, !index, !index_row, !rotation, !rotation, !slots, !kr_cache) -> (!q_pe, !kr_cache, !index, !index_row)
+  %topk, %ki_out, %kis_out = func.call @indexer(
+      %q_turned, %k_turned, %weights, %hadamard_q, %hadamard_k, %cache_index, %index_cache, %index_scale_cache, %act_seqs, %block_table)
+    : (!index, !index_row, !weights, !hadamard, !hadamard, !slots, !index_cache, !index_scale_cache, !act, !table)
+      -> (!topk, !index_cache, !index_scale_cache)
+  %attn = func.call @sparse_attention(%q_nope, %q_rope, %kv_out, %kr_out, %ks_out, %topk, %act_seqs, %block_table)
+    : (!latent, !q_pe, !kv_cache, !kr_cache, !k_scale_cache, !topk, !act, !table) -> !latent
+  %out = func.call @output_projection(%attn, %uv, %w_o, %w_o_scale) : (!latent, !w_uv, !w_o, !w_o_scale) -> !hidden
+  func.return %out, %topk, %kv_out, %kr_out, %ks_out, %ki_out, %kis_out
+    : !hidden, !topk, !kv_cache, !kr_cache, !k_scale_cache, !index_cache, !index_scale_cache
+}
+
+// 1. What the checkpoint has in f32, as the cube cores take it.
+func.func private @cast_weights(
+    %w_dq: !w_dq_32, %w_dkvkr: !w_dkvkr_32, %w_uk: !w_uk_32, %w_uv: !w_uv_32, %w_qb: !w_qb_32, %w_k: !w_k_32, %w_proj: !w_proj_32)
+    -> (!w_dq, !w_dkvkr, !w_uk, !w_uv, !w_qb, !w_qb_scale, !w_k, !w_proj) {
+  %dq    = pypto.cast %w_dq to bf16 {tag = "w_dq"}
+  %dkvkr = pypto.cast %w_dkvkr to bf16 {tag = "w_dkvkr"}
+  %uk    = pypto.cast %w_uk to bf16 {tag = "w_uk"}
+  %uv    = pypto.cast %w_uv to bf16 {tag = "w_uv"}
+  %qb, %qb_scale = pypto.quantize %w_qb axis 0 to i8 {tag = "w_qb"}
+  %k     = pypto.cast %w_k to bf16 {tag = "w_k"}
+  %proj  = pypto.cast %w_proj to bf16 {tag = "w_proj"}
+  func.return %dq, %dkvkr, %uk, %uv, %qb, %qb_scale, %k, %proj
+    : !w_dq, !w_dkvkr, !w_uk, !w_uv, !w_qb, !w_qb_scale, !w_k, !w_proj
+}
+
+// 2. Queries and latent rows of attention, queries and keys of the indexer; what is to rotate goes on to step 3.
+func.func private @prolog(
+    %x: !hidden, %w_dq: !w_dq, %w_uqqr: !w_uqqr, %w_uqqr_scale: !w_uqqr_scale, %w_uk: !w_uk, %w_dkvkr: !w_dkvkr,
+    %w_qb: !w_qb, %w_qb_scale: !w_qb_scale, %w_k: !w_k, %w_proj: !w_proj,
+    %gamma_cq: !gamma_cq, %gamma_ckv: !gamma_ckv, %gamma_k: !beta, %beta_k: !beta,
+    %cache_index: !slots, %kv_cache: !kv_cache, %k_scale_cache: !k_scale_cache)
+    -> (!latent, !q_pe, !rotation, !kv_cache, !k_scale_cache, !index, !index_row, !weights)
+    attributes {pypto.tiles = #pypto.tiles<cube = #pypto.cube<m = [16, 16], k = [256, 256], n = [128, 128]>, vec = [16, 512]>} {
+  %q_a = pypto.matmul %x, %w_dq to bf16 {tag = "matmul_qa"}
+  %q_n = pypto.rms_norm %q_a, %gamma_cq eps 1.0e-5 {tag = "norm_qa"}
+  %q_norm, %q_scale = pypto.quantize %q_n axis -1 to i8
+  %q_i32  = pypto.matmul %q_norm, %w_uqqr {tag = "matmul_uqqr"}
+  %q_b    = pypto.dequantize %q_i32 scales %q_scale, %w_uqqr_scale to bf16
+  %q      = pypto.reshape %q_b[-1, 128, 192]
+  %q_c    = pypto.view %q[:, :, 0 +: 128]
+  %q_nope = pypto.einsum "thd,hdc->thc" %q_c, %w_uk to bf16 {tag = "matmul_uk"}
+  %q_pe   = pypto.view %q[:, :, 128 +: 64]
+
+  %kv   = pypto.matmul %x, %w_dkvkr to bf16 {tag = "matmul_dkvkr"}
+  %k_pe = pypto.view %kv[:, 512 +: 64]
+  %c_kv = pypto.view %kv[:, 0 +: 512]
+  %k_n  = pypto.rms_norm %c_kv, %gamma_ckv eps 1.0e-5
+  %k_g  = pypto.reshape %k_n[-1, 4, 128]
+  %k_q, %k_s = pypto.quantize %k_g axis -1 to i8
+  %k_rows = pypto.reshape %k_q[-1, 512]
+  %s_rows = pypto.reshape %k_s[-1, 4]
+  %kv_out = pypto.scatter_rows %k_rows into %kv_cache at %cache_index {rows = [0, 1, 2], skip = -1}
+  %ks_out = pypto.scatter_rows %s_rows into %k_scale_cache at %cache_index {rows = [0, 1, 2], skip = -1}
+
+  %i_i32   = pypto.matmul %q_norm, %w_qb {tag = "matmul_qb"}
+  %i_b     = pypto.dequantize %i_i32 scales %q_scale, %w_qb_scale to bf16
+  %q_index = pypto.reshape %i_b[-1, 64, 128]
+  %k       = pypto.matmul %x, %w_k {tag = "matmul_k"}
+  %k_index = pypto.layer_norm %k, %gamma_k, %beta_k eps 1.0e-6 to bf16 {tag = "norm_k"}
+  %w_b     = pypto.matmul %x, %w_proj to bf16 {tag = "matmul_w"}
+  %w_f     = pypto.cast %w_b to f32
+  %w_s     = pypto.mul %w_f, 0.011048543456039806                 // 64^-0.5 * 128^-0.5
+  %weights = pypto.cast %w_s to f16
+  func.return %q_nope, %q_pe, %k_pe, %kv_out, %ks_out, %q_index, %k_index, %weights
+    : !latent, !q_pe, !rotation, !kv_cache, !k_scale_cache, !index, !index_row, !weights
+}
+
+// 3. Pairs of neighbours for attention, halves of the first 64 of 128 for the indexer.
+func.func private @rope(
+    %q_pe: !q_pe, %k_pe: !rotation, %q_index: !index, %k_index: !index_row, %cos: !rotation, %sin: !rotation,
+    %cache_index: !slots, %kr_cache: !kr_cache) -> (!q_pe, !kr_cache, !index, !index_row)
+    attributes {pypto.tiles = #pypto.tiles<vec = [16, 512]>} {
+  %cos3   = pypto.reshape %cos[-1, 1, 64]
+  %sin3   = pypto.reshape %sin[-1, 1, 64]
+  %q_rope = pypto.rope %q_pe, %cos3, %sin3 {interleaved, tag = "rope_q"}
+  %k_rope = pypto.rope %k_pe, %cos, %sin {interleaved, tag = "rope_k"}
+  %kr_out = pypto.scatter_rows %k_rope into %kr_cache at %cache_index {rows = [0, 1, 2], skip = -1}
+  %q_turned = pypto.rope %q_index, %cos3, %sin3 first 64 {tag = "rope_q_index"}
+  %k_turned = pypto.rope %k_index, %cos, %sin first 64 {tag = "rope_k_index"}
+  func.return %q_rope, %kr_out, %q_turned, %k_turned : !q_pe, !kr_cache, !index, !index_row
+}
+
+// 4. Scores of all cached keys, in int8; the best 2048 of each token.  Token j of s1 sees the first act - (s1 - 1 - j).
+func.func private @indexer(
+    %q_turned: !index, %k_turned: !index_row, %weights: !weights, %hadamard_q: !hadamard, %hadamard_k: !hadamard, %cache_index: !slots,
+    %index_cache: !index_cache, %index_scale_cache: !index_scale_cache, %act_seqs: !act, %block_table: !table)
+    -> (!topk, !index_cache, !index_scale_cache)
+    attributes {pypto.tiles = #pypto.tiles<cube = #pypto.cube<m = [128, 128], k = [128, 128], n = [128, 128]>, vec = [64, 128]>} {
+  %q_h = pypto.matmul %q_turned, %hadamard_q to bf16 {tag = "hadamard_q"}
+  %q, %q_s32 = pypto.quantize %q_h axis -1 to i8
+  %q_s16   = pypto.cast %q_s32 to f16
+  %q_scale = pypto.reshape %q_s16[-1, 64]
+  %k_h = pypto.matmul %k_turned, %hadamard_k to bf16 {tag = "hadamard_k"}
+  %k_q, %k_s32 = pypto.quantize %k_h axis -1 to i8
+  %k_s16   = pypto.cast %k_s32 to f16
+  %k_s     = pypto.reshape %k_s16[-1]
+  %k_out   = pypto.scatter_rows %k_q into %index_cache at %cache_index {rows = [0, 1, 2], skip = -1}
+  %ks_out  = pypto.scatter_rows %k_s into %index_scale_cache at %cache_index {rows = [0, 1, 2], skip = -1}
+
+  %t  = pypto.dim %q, 0
+  %b  = pypto.dim %act_seqs, 0
+  %s1 = pypto.index %t floordiv max(%b, 1)
+  pypto.assert %s1 * %b == %t, "{1} tokens are not a whole number of steps for each sequence"
+  pypto.assert %s1 <= 4, "{0} steps for each sequence; the score buffer holds 4"
+  %qs_w  = pypto.mul %q_scale, %weights
+  %keys  = pypto.reshape %k_out[-1, 128, 128]
+  %kscal = pypto.reshape %ks_out[-1, 128]
+  %none  = pypto.full -1[%t, 2048] : !topk
+  %topk = pypto.forall (%i = 0 to %b) outs(%out = %none) {tag = "batch"} {
+    %act   = pypto.read %act_seqs[%i]
+    %first = pypto.index %i * %s1
+    %q3 = pypto.view %q[%first +: %s1, :, :]
+    %w2 = pypto.view %qs_w[%first +: %s1, :]
+    %w3 = pypto.reshape %w2[-1, 1, 64]
+    %s0 = pypto.empty[%s1, %act] {max = [4, 131072]} : tensor<?x?xf32>
+    %score = pypto.forall (%pos +: %n = 0 to %act step 128) outs(%so = %s0) {tag = "page"} {
+      %page = pypto.index %pos floordiv 128
+      %p    = pypto.read %block_table[%i, %page]
+      %k    = pypto.view %keys[%p, 0 +: %n, :]
+      %ks   = pypto.view %kscal[%p, 0 +: %n]
+      %qk   = pypto.matmul %q3, %k {b_trans}                          // [s1, 64, n]
+      %qf   = pypto.cast %qk to f32
+      %qr   = pypto.relu %qf
+      %qm   = pypto.mul %qr, 0.00048828125                            // 1/2048 keeps f16 in range
+      %qh   = pypto.cast %qm to f16
+      %sh   = pypto.matmul %w3, %qh                                   // [s1, 1, n]: sum over the heads
+      %s2   = pypto.reshape %sh[%s1, %n]
+      %kf   = pypto.cast %ks to f32
+      %s    = pypto.mul %s2, %kf
+      pypto.store %s into %so[0, %pos]
+    }
+    pypto.forall (%j = 0 to %s1) {tag = "topk"} {
+      %eff = pypto.index max(%act - (%s1 - 1 - %j), 0)
+      %row = pypto.view %score[%j, 0 +: %eff]
+      %val, %idx = pypto.topk %row k 2048 axis -1 {pad_index = -1}
+      %o   = pypto.index %first + %j
+      pypto.store %idx into %out[%o, 0]
+    }
+  }
+  func.return %topk, %k_out, %ks_out : !topk, !index_cache, !index_scale_cache
+}
+
+// 5. Each token attends to its rows, gathered through the page table and dequantised in 4 groups of 128.
+func.func private @sparse_attention(
+    %q_nope: !latent, %q_rope: !q_pe, %kv_cache: !kv_cache, %kr_cache: !kr_cache, %k_scale_cache: !k_scale_cache,
+    %topk: !topk, %act_seqs: !act, %block_table: !table) -> !latent {
+  %t    = pypto.dim %q_nope, 0
+  %b    = pypto.dim %act_seqs, 0
+  %s1   = pypto.index %t floordiv max(%b, 1)
+  %kn8  = pypto.reshape %kv_cache[-1, 512]
+  %kr16 = pypto.reshape %kr_cache[-1, 64]
+  %ks32 = pypto.reshape %k_scale_cache[-1, 4]
+  %o0   = pypto.full 0.0[%t, 128, 512] : !latent
+  %attn = pypto.forall (%r = 0 to %t) outs(%o = %o0) {tag = "token"} {
+    %i   = pypto.index %r floordiv %s1
+    %j   = pypto.index %r mod %s1
+    %act = pypto.read %act_seqs[%i]
+    %n   = pypto.index min(max(%act - %s1 + 1 + %j, 0), 2048)
+    %any = pypto.index %n > 0
+    scf.if %any {
+      %idx   = pypto.view %topk[%r, 0 +: %n]
+      %table = pypto.view %block_table[%i, :]
+      %k8 = pypto.gather_rows %kn8 at %idx through %table page 128 {tag = "gather"}
+      %ks = pypto.gather_rows %ks32 at %idx through %table page 128
+      %kr = pypto.gather_rows %kr16 at %idx through %table page 128
+      %k4 = pypto.reshape %k8[-1, 4, 128]
+      %s4 = pypto.reshape %ks[-1, 4, 1]
+      %kd = pypto.dequantize %k4 scales %s4 to bf16
+      %kn = pypto.reshape %kd[-1, 512]
+      %k  = pypto.concat %kn, %kr axis -1                             // [n, 576]
+      %qn = pypto.view %q_nope[%r, :, :]
+      %qr = pypto.view %q_rope[%r, :, :]
+      %q  = pypto.concat %qn, %qr axis -1                             // [128, 576]
+      %s  = pypto.matmul %q, %k {b_trans, tag = "qk", tile = #pypto.cube<m = [128, 128], k = [64, 64], n = [256, 256]>}
+      %ss = pypto.mul %s, 0.041666666666666664                        // 576^-0.5
+      %p  = pypto.softmax %ss axis -1 {tag = "softmax", tile = #pypto.vec<8, 2048>}
+      %pb = pypto.cast %p to bf16
+      %or = pypto.matmul %pb, %kn to bf16 {tag = "pv", tile = #pypto.cube<m = [128, 128], k = [128, 128], n = [128, 128]>}
+      pypto.store %or into %o[%r, 0, 0]
+    }
+  }
+  func.return %attn : !latent
+}
+
+// 6. Back from latent rows to the width of the model.
+func.func private @output_projection(%attn: !latent, %w_uv: !w_uv, %w_o: !w_o, %w_o_scale: !w_o_scale) -> !hidden
+    attributes {pypto.tiles = #pypto.tiles<cube = #pypto.cube<m = [16, 16], k = [256, 256], n = [256, 256]>, vec = [16, 512]>} {
+  %v   = pypto.einsum "thc,hcd->thd" %attn, %w_uv to bf16 {tag = "matmul_uv"}
+  %row = pypto.reshape %v[-1, 16384]
+  %q, %q_scale = pypto.quantize %row axis -1 to i8
+  %sum = pypto.matmul %q, %w_o {tag = "matmul_o"}
+  %out = pypto.dequantize %sum scales %q_scale, %w_o_scale to bf16
+  func.return %out : !hidden
+}
+
+// RUN: pyptoc %s --compile-to=tensor | pyptoc - --compile-to=tensor | filecheck %s
+// CHECK-LABEL: func.func @deepseek_decode(
+// CHECK: func.call @sparse_attention
+// CHECK: func.return %out, %topk, %kv_out, %kr_out, %ks_out, %ki_out, %kis_out
