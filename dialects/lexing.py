@@ -41,8 +41,8 @@ _PUNCTUATION = {
     "|": MLIRTokenKind.VERTICAL_BAR,
 }
 _KINDS = (None, MLIRTokenKind.BARE_IDENT, MLIRTokenKind.PERCENT_IDENT)
-_MAX_DIGITS = 4000
-"""Python refuses to read more (4300 at most)."""
+_MAX_DIGITS = 20
+"""Those of 2^64: what is longer is neither a size nor a constant of any type."""
 
 
 class QuickLexer(MLIRLexer):

@@ -1,15 +1,18 @@
 """
 The command `pyptoc`: reads the options and calls what does the work.
 
-Exit codes: 0 for success, 1 for an input, a command line or a result that is wrong, 2
-for an internal error, 130 when interrupted. Nothing here imports xdsl or numpy before
-an option needs them: `pyptoc --version` answers at once.
+Exit codes: 0 for success, 1 for an input, a command line or a result that is wrong and
+for a computer that is too small, 2 for an internal error, 130 when interrupted. Nothing
+here imports xdsl or numpy before an option needs them: `pyptoc --version` answers at
+once.
 """
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
@@ -33,21 +36,35 @@ def main(argv: Sequence[str] | None = None) -> int:
         code = _dispatch(options)
         sys.stdout.flush()
         return code
-    except UsageError as problem:
-        plain_error(problem.code, problem.message, problem.help)
-        return 1
-    except BrokenPipeError:
-        return 1  # whoever read our output has seen enough
-    except OSError as problem:
-        plain_error("PTO502", f"cannot write the output: {problem.strerror}")
-        return 1
     except SystemExit as done:  # --help
         return int(done.code or 0)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, Exception) as problem:
+        code = 130 if isinstance(problem, KeyboardInterrupt) else 1
+        # Where nobody hears of it, the exit code still says so.
+        with contextlib.suppress(OSError):
+            code = _ended(problem, options)
+        return code
+
+
+def _ended(problem: BaseException, options: Options) -> int:
+    """Says why there is no result; the exit code."""
+    if isinstance(problem, KeyboardInterrupt):
         sys.stderr.write("interrupted\n")
         return 130
-    except Exception as problem:
-        return _internal_error(problem, options)
+    if isinstance(problem, UsageError):
+        plain_error(problem.code, problem.message, problem.help)
+        return 1
+    if isinstance(problem, BrokenPipeError):
+        return 1  # whoever read our output has seen enough
+    if isinstance(problem, OSError):
+        plain_error("PTO502", f"cannot write the output: {problem.strerror}")
+        return 1
+    if isinstance(problem, MemoryError):
+        help = "smaller sizes, or more memory for this process"
+        plain_error("PTO513", "there is not enough memory", help)
+        return 1
+    assert isinstance(problem, Exception)
+    return _internal_error(problem, options)
 
 
 def _internal_error(problem: Exception, options: Options) -> int:
@@ -73,6 +90,8 @@ def console_main() -> NoReturn:
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     with kept_methods(), seldom_collecting():
         code = main()
+        # The result is there; what is left takes no time and should not stop halfway.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
         # The process ends: nobody needs its cycles to be found first, as they would be
         # once the thresholds are low again.
         gc.freeze()

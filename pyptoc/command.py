@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from pyptoc.dialects.diagnostics import CompileError, Diagnostic
 from pyptoc.dialects.record import record
-from pyptoc.files import read_source, write_text
+from pyptoc.files import FileError, read_source, write_text
 from pyptoc.manager import Dump, Reproducer, Timing, TreeDump, Watcher, run_passes
 from pyptoc.options import Options, UsageError
 from pyptoc.pipeline import (
@@ -25,7 +25,7 @@ from pyptoc.pipeline import (
     print_pipeline,
 )
 from pyptoc.printing import module_text
-from pyptoc.report import Reporter
+from pyptoc.report import Reporter, plain_error
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -76,7 +76,7 @@ def execute(options: Options) -> int:
         reporter.keep = False
         reporter.report(error.diagnostics)
         return 1
-    except (UsageError, OSError):
+    except (UsageError, OSError, MemoryError):
         raise
     except Exception as error:
         from pyptoc.crash import internal_error
@@ -126,7 +126,7 @@ def _run_unit(
     except CompileError as error:
         reporter.report(error.diagnostics)
         return 1, None
-    except (UsageError, OSError):
+    except (UsageError, OSError, MemoryError):
         raise
     except Exception as error:
         from pyptoc.crash import internal_error
@@ -262,7 +262,10 @@ def compile_module(
 
             remaining = print_pipeline(reproducer.remaining())
             text = reproducer.text
-            write_reproducer(options.crash_reproducer, text, remaining, options)
+            try:
+                write_reproducer(options.crash_reproducer, text, remaining, options)
+            except FileError as problem:  # What failed is told as well.
+                plain_error(problem.code, problem.message, problem.help)
         raise
 
 

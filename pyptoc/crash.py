@@ -11,7 +11,7 @@ import tempfile
 import traceback
 from typing import TYPE_CHECKING
 
-from pyptoc.files import write_text
+from pyptoc.files import FileError, write_text
 
 if TYPE_CHECKING:
     from pyptoc.options import Options
@@ -40,17 +40,34 @@ def write_reproducer(
 
 def internal_error(error: Exception, text: str, options: Options) -> int:
     """Reports a bug of the compiler; returns the exit code 2."""
-    handle, name = tempfile.mkstemp(prefix="pyptoc-", suffix=".mlir")
-    os.close(handle)
-    trace = "".join(traceback.format_exception(error))
-    write_reproducer(name, text, options.pipeline, options, trace)
+    try:
+        name = _kept(error, text, options)
+        kept = f"{name} holds the input and the traceback"
+    except (OSError, FileError):
+        name = options.input or "-"
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        kept = f"{tempfile.gettempdir()} has no room for its traceback; it happened "
+        kept += f"in {where.name}, {os.path.basename(where.filename)}:{where.lineno}"
     notes = "".join(f" {note}" for note in getattr(error, "__notes__", []))[:200]
     summary = (str(error).splitlines() or [""])[0]
     words = [name if word == options.input else word for word in options.words]
     again = shlex.join(["pyptoc", *words])
     sys.stderr.write(
         f"error[PTO900]: internal error: {type(error).__name__}: {summary}{notes}\n"
-        f"   note: a bug in pyptoc; {name} holds the input and the traceback\n"
+        f"   note: a bug in pyptoc; {kept}\n"
         f"   help: {again}\n"
     )
     return 2
+
+
+def _kept(error: Exception, text: str, options: Options) -> str:
+    """The name of a new file with the input and the traceback."""
+    trace = "".join(traceback.format_exception(error))
+    handle, name = tempfile.mkstemp(prefix="pyptoc-", suffix=".mlir")
+    os.close(handle)
+    try:
+        write_reproducer(name, text, options.pipeline, options, trace)
+    except FileError:
+        os.unlink(name)
+        raise
+    return name

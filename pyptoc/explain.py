@@ -92,7 +92,8 @@ CODES = {
     "PTO506": "--check-each ran the program after every pass on the same inputs; this "
     "is the first pass whose result differs. It is a bug of the pass.",
     "PTO507": "--simulate places every task of every launch, which takes about 20 us "
-    "and half a kilobyte each.",
+    "and half a kilobyte each. --check looks at every task as well; both look at every "
+    "trip of a loop.",
     "PTO508": "What draws reports and plots, and dask, are optional extras: "
     "pip install 'pyptoc[report,plot,dask]' adds them. --simulate, --trace and --sweep "
     "need nothing further.",
@@ -104,6 +105,8 @@ CODES = {
     'must be. A file that begins with base = "ascend950" needs only what differs.',
     "PTO512": "--sweep=KEY=VALUES: values are 64,128 or 1..4 or 1.0..2.0+0.25 or "
     "16..4096*2; docs/what-if.md lists the keys.",
+    "PTO513": "Compiling takes some 50 MB, a run what its arrays take, --check and "
+    "--simulate half a kilobyte for each task.",
     "PTO900": "The file named in the message holds the input, the options and the "
     "traceback.",
 }

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import argparse
 import re
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NoReturn
+from typing import Any, NoReturn
 
 LEVELS = ("tensor", "tasks", "kernels", "program")
 
@@ -103,6 +104,11 @@ class Options(argparse.Namespace):
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         raise UsageError(message, "pyptoc --help lists the options")
+
+    def print_help(self, file: Any = None) -> None:
+        # argparse says nothing where it cannot write.
+        (file or sys.stdout).write(self.format_help())
+        sys.stdout.flush()
 
 
 def _names(text: str) -> list[str]:

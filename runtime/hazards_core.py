@@ -45,6 +45,7 @@ from pyptoc.runtime.hazards_text import fail, name_of, place_text
 from pyptoc.runtime.machine import Machine
 from pyptoc.runtime.timing_slices import (
     Deciding,
+    check_trips,
     deciding_values,
     slice_of,
     write_key,
@@ -113,6 +114,7 @@ class Walker:
 
         key: what decides an iteration, from its index; None: nothing does.
         """
+        check_trips(loop, len(indices))
         seen = self.loops.setdefault(loop, [set(), 0])
         seen[0].add(len(indices))
         if len(indices) <= FEW:

@@ -17,12 +17,16 @@ from typing import Any
 
 import numpy as np
 
+from pyptoc.dialects.diagnostics import error
 from pyptoc.dialects.npu_attrs import AccessMode, Selector, SelectorKind
 from pyptoc.dialects.npu_kernel import KernelOp, LaunchOp
 from pyptoc.dialects.npu_memory import ReadOp
 from pyptoc.runtime.hazards_regions import Place, Region
 from pyptoc.runtime.timing_accesses import box_function
 from pyptoc.runtime.timing_launch import range_function
+
+MOST_TASKS = 2**16
+"""Which of them is over when each starts takes a bit for each pair, at worst."""
 
 
 @dataclass(eq=False)
@@ -116,7 +120,19 @@ class Order:
     """What every later launch comes after."""
 
     def add(self, launch: Launch) -> None:
-        """A launch, whose number is the count of tasks before it."""
+        """A launch, whose number is the count of tasks before it.
+
+        Raises `CompileError` PTO507 for more tasks than can be compared.
+        """
+        if launch.tasks.stop > MOST_TASKS:
+            error(
+                launch.op.location,
+                "PTO507",
+                "too many tasks to check",
+                rule=f"at most {MOST_TASKS} tasks (2^16) of all launches together",
+                here=f"{launch.tasks.stop} with this launch",
+                help="bind smaller sizes; a larger tile makes fewer tasks",
+            )
         mine = 0
         fixed = self.known
         chosen: list[Any] = []

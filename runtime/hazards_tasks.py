@@ -24,13 +24,16 @@ import numpy as np
 from numpy.typing import NDArray
 from xdsl.ir import Operation
 
-from pyptoc.dialects.diagnostics import Diagnostic, Note
+from pyptoc.dialects.diagnostics import Diagnostic, Note, error
 from pyptoc.dialects.npu_attrs import AccessMode
 from pyptoc.runtime.hazards_order import HostRead, Launch, Order, ones
 from pyptoc.runtime.hazards_regions import Region, box_of, unit_of
 
 NOTHING, INPUT, FIRST = 0, 1, 2
 """Who wrote a piece: nobody, the caller, or the touch of that number less FIRST."""
+
+MOST_PIECES = 2**25
+"""Each takes 12 bytes and a fraction of a microsecond."""
 
 MOST = 20
 """How many findings are collected."""
@@ -57,6 +60,16 @@ class _Pieces:
         self.unit = gcd(*(unit_of(touch.region) for _, touch in touches))
         end = max(touch.region.place.end for _, touch in touches)
         self.size = -(-end // self.unit)
+        if self.size > MOST_PIECES:
+            error(
+                touches[0][1].op.location,
+                "PTO507",
+                "memory is cut into too many pieces to check",
+                rule=f"at most {MOST_PIECES} pieces (2^25) of one allocation",
+                here=f"{self.size} of {self.unit} B, into which boxes cut "
+                f"%{touches[0][1].region.place.name}",
+                help="bind smaller sizes",
+            )
         self.written = np.full(self.size, INPUT if given else NOTHING, np.int32)
 
     @cached_property

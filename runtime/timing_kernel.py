@@ -42,6 +42,7 @@ from pyptoc.runtime.timing_sections import Turn
 from pyptoc.runtime.timing_slices import (
     Deciding,
     LoopKey,
+    check_trips,
     slice_of,
     uses_channel,
     write_key,
@@ -223,6 +224,7 @@ class KernelTimer(Translator):
         r, n, w, i, k = kept.values()
         name = self.fresh("g")
         self.line(f"{r} = range({bounds}); {n} = len({r}); {i} = 0; {w} = None")
+        self.line(f"{self.bind(check_trips)}({self.bind(loop)}, {n})")
         write_key(self, loop, key, k)
         through = uses_channel(loop)
         watcher = "Turn" if through else "Repeats"

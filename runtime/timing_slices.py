@@ -15,12 +15,29 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
+from pyptoc.dialects.diagnostics import error
 from pyptoc.dialects.npu_kernel import KernelOp
 from pyptoc.dialects.tile_flags import FlagOp
 from pyptoc.dialects.tile_mixed import FreeOp, PopOp, PushOp
 from pyptoc.dialects.tile_read import ReadOp
 from pyptoc.dialects.tile_types import Instruction
 from pyptoc.runtime.codegen import Translator
+
+MOST_TRIPS = 2**22
+"""Of one loop: what each does is compared, which takes a second for a million."""
+
+
+def check_trips(loop: Operation, trips: int) -> None:
+    """Refuse a loop that runs too often to compare what its iterations do (PTO507)."""
+    if trips > MOST_TRIPS:
+        error(
+            loop.location,
+            "PTO507",
+            "a loop has too many trips to look at each",
+            rule=f"at most {MOST_TRIPS} trips (2^22) of a loop",
+            here=f"{trips} trips",
+            help="bind smaller sizes; a larger tile makes fewer trips",
+        )
 
 
 def is_pure(op: Operation) -> bool:
