@@ -91,6 +91,17 @@ def _has_exponent_next(parser: LocParser) -> bool:
     return token.kind == MLIRTokenKind.BARE_IDENT and previous.isdigit()
 
 
+NAME_RULE = (
+    "arrays are members of .npz files by their names: 1 to 200 characters, none of "
+    "them a slash, a backslash or a control character"
+)
+
+
+def names_an_array(name: str) -> bool:
+    """Whether a file may hold an array of this name; see `NAME_RULE`."""
+    return 0 < len(name) <= 200 and name.isprintable() and not set(name) & set("/\\")
+
+
 def parse_integer(parser: LocParser, what: str = "an integer") -> int:
     """Parse an integer literal; a float is an error."""
     number = parse_number(parser, what)

@@ -25,7 +25,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Operation, TypedAttribute
 
 from pyptoc.dialects.diagnostics import Note, did_you_mean, error, place_of
-from pyptoc.dialects.literals import items
+from pyptoc.dialects.literals import NAME_RULE, items, names_an_array
 from pyptoc.dialects.parsing import ErrorOp, LocParser, has_error
 from pyptoc.dialects.subscripts import DYNAMIC, count
 
@@ -119,6 +119,14 @@ def _check_keys(
 ) -> None:
     if not isinstance(settings["pypto.name"], StringAttr):
         error(place, "PTO161", f"pypto.name of {what} is a string", length=length)
+    if not names_an_array(name_of(settings)):
+        error(
+            place,
+            "PTO161",
+            f"pypto.name of {what} is {settings['pypto.name']}",
+            length=length,
+            rule=NAME_RULE,
+        )
     for key in settings:
         if key.startswith("pypto.") and key not in known:
             error(

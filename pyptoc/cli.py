@@ -38,6 +38,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         return code
     except SystemExit as done:  # --help
         return int(done.code or 0)
+    except MemoryError as problem:
+        # Gives back what the frames held, so that there is memory for the answer.
+        problem.__traceback__ = problem.__context__ = None
+        with contextlib.suppress(OSError):
+            help = "smaller sizes, or more memory for this process"
+            plain_error("PTO513", "there is not enough memory", help)
+        return 1
     except (KeyboardInterrupt, Exception) as problem:
         code = 130 if isinstance(problem, KeyboardInterrupt) else 1
         # Where nobody hears of it, the exit code still says so.
@@ -58,10 +65,6 @@ def _ended(problem: BaseException, options: Options) -> int:
         return 1  # whoever read our output has seen enough
     if isinstance(problem, OSError):
         plain_error("PTO502", f"cannot write the output: {problem.strerror}")
-        return 1
-    if isinstance(problem, MemoryError):
-        help = "smaller sizes, or more memory for this process"
-        plain_error("PTO513", "there is not enough memory", help)
         return 1
     assert isinstance(problem, Exception)
     return _internal_error(problem, options)

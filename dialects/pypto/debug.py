@@ -21,7 +21,7 @@ from xdsl.irdl import base, operand_def, prop_def, traits_def
 from xdsl.traits import MemoryWriteEffect
 
 from pyptoc.dialects.diagnostics import error
-from pyptoc.dialects.literals import items
+from pyptoc.dialects.literals import NAME_RULE, items, names_an_array
 from pyptoc.dialects.op_definition import op_definition
 from pyptoc.dialects.pypto.base import PyptoOp
 from pyptoc.dialects.pypto.brackets import shape_of
@@ -60,6 +60,13 @@ class ProbeOp(PyptoOp):
     def verify_(self) -> None:
         super().verify_()
         name, parent = self.label.data, self.parent_op()
+        if not names_an_array(name):
+            error(
+                self,
+                "PTO155",
+                f"{self.label} is no name of a probe",
+                rule=NAME_RULE,
+            )
         is_nested = parent is not None and parent.name != "func.func"
         while parent is not None and parent.name != "func.func":
             if parent.name == "pypto.forall":

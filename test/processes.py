@@ -1,0 +1,66 @@
+"""`pyptoc` as a process of its own, where the computer is short of something."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from inprocess import ROOT
+
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
+SECONDS = 60
+
+
+def start(
+    *argv: str,
+    limits: Mapping[int, int] | None = None,
+    before: Callable[[], None] | None = None,
+    **options: Any,
+) -> subprocess.Popen[str]:
+    """Starts it with pipes for what is not given.
+
+    limits: `resource.RLIMIT_AS` and such; before: called in the process first.
+    """
+
+    def prepare() -> None:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        for which, most in (limits or {}).items():
+            resource.setrlimit(which, (most, most))
+        if before is not None:
+            before()
+
+    kinds = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    return subprocess.Popen(
+        [sys.executable, "-m", "pyptoc", *argv],
+        preexec_fn=prepare,
+        text=True,
+        **{"env": ENVIRONMENT, **kinds, **options},
+    )
+
+
+def run(*argv: str, text: str = "", **options: Any) -> tuple[int, str, str]:
+    """Runs it on a text; its exit code, standard output and error."""
+    process = start(*argv, **options)
+    try:
+        out, err = process.communicate(text, timeout=SECONDS)
+    finally:
+        process.kill()
+    return process.returncode, out or "", err or ""
+
+
+def clean(code: int, err: str) -> bool:
+    """Whether that is how a command ends: a result or an error, and no bug."""
+    return code in (0, 1) and "Traceback" not in err and "PTO900" not in err
+
+
+def files_in(folder: Path) -> list[str]:
+    """All files below a folder."""
+    return sorted(
+        str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()
+    )
