@@ -12,7 +12,12 @@ import re
 
 from xdsl.utils.exceptions import ParseError
 from xdsl.utils.lexer import Span, Token
-from xdsl.utils.mlir_lexer import MLIRLexer, MLIRToken, MLIRTokenKind
+from xdsl.utils.mlir_lexer import (
+    MLIRLexer,
+    MLIRToken,
+    MLIRTokenKind,
+    StringLiteral,
+)
 
 from pyptoc.dialects.parse_errors import LexError
 
@@ -74,4 +79,15 @@ class QuickLexer(MLIRLexer):
         length = len(token.span)
         if token.kind == MLIRTokenKind.INTEGER_LIT and length > _MAX_DIGITS:
             raise LexError(token.span, f"A number of {length} digits is too long")
+        if token.kind == MLIRTokenKind.BYTES_LIT and _is_text(token):
+            return Token(MLIRTokenKind.STRING_LIT, token.span)
         return token
+
+
+def _is_text(token: MLIRToken) -> bool:
+    """Whether escaped bytes are UTF-8, as texts that are not ASCII are printed."""
+    try:
+        StringLiteral.from_span(token.span).bytes_contents.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

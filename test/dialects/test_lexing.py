@@ -6,12 +6,15 @@ import random
 from pathlib import Path
 
 import pytest
+from xdsl.dialects.builtin import StringAttr
 from xdsl.utils.exceptions import ParseError
 from xdsl.utils.lexer import Input
 from xdsl.utils.mlir_lexer import MLIRLexer, MLIRTokenKind
 
+import pyptoc
 from pyptoc.dialects.lexing import QuickLexer
 from pyptoc.dialects.parse_errors import LexError
+from pyptoc.printing import module_text
 
 FILES = sorted(Path(__file__).parent.parent.glob("**/*.mlir"))
 PIECES = [*'%#@!^ab_1.$-/+:*\n \t\f{}[]()<>=,|?"é', "//", "-> ", "{-#", "#-}", "..."]
@@ -59,3 +62,18 @@ def test_more_digits_than_python_reads() -> None:
     """`int` raises a ValueError for 4300 digits, in the midst of the parser."""
     with pytest.raises(LexError, match="number of 5000 digits"):
         QuickLexer(Input("1" * 5000, "text")).lex()
+
+
+@pytest.mark.parametrize("text", ["größe", "日本", "\u202e", 'a"\\\n\x1b\x7f'])
+def test_texts_are_read_as_they_are_printed(text: str) -> None:
+    """xDSL prints what is not ASCII as bytes, and takes these for no text."""
+    source = "func.func @f(%x: tensor<4xf32>) {\n  func.return\n}\n"
+    module = pyptoc.compile(source, pipeline="").module
+    module.attributes["note"] = StringAttr(text)
+    again = pyptoc.compile(module_text(module), pipeline="").module
+    assert again.attributes["note"] == StringAttr(text)
+
+
+def test_bytes_stay_bytes() -> None:
+    (token, end) = tokens(QuickLexer, r'"\FF\C3"')
+    assert token[0] == MLIRTokenKind.BYTES_LIT
