@@ -13,7 +13,13 @@ from typing import TypeAlias, cast
 from xdsl.ir import SSAValue
 
 from pyptoc.dialects.assembly import Mixed
-from pyptoc.dialects.tile_indexing import GatherOp, OneHotOp, ScatterOp, TopkOp
+from pyptoc.dialects.tile_indexing import (
+    GatherOp,
+    IndexedTransfer,
+    OneHotOp,
+    ScatterOp,
+    TopkOp,
+)
 from pyptoc.dialects.tile_matmul import MatmulMxOp, MatmulOp
 from pyptoc.dialects.tile_mixed import PushOp
 from pyptoc.dialects.tile_move import MoveOp
@@ -109,12 +115,26 @@ def _one_hot(op: OneHotOp, n: Sequence[int]) -> Boxes:
     return [corner(rows, count)], [corner(rows, columns)]
 
 
+def _lookups(op: IndexedTransfer, n: Sequence[int]) -> list[Box | None]:
+    """Of the indices, and of the page table."""
+    rows, columns = n
+    some = min(rows, columns, 1)
+    indices = {
+        "element": corner(rows, columns),
+        "row": corner(1, some * rows),
+        "column": corner(1, some * columns),
+        "box": corner(1, some),
+    }[op.per.data]
+    table: list[Box | None] = [] if op.table is None else [None]
+    return [*([indices] * len(op.all_indices)), *table]
+
+
 def _gather(op: GatherOp, n: Sequence[int]) -> Boxes:
-    return [None] * len(op.reads()), [corner(*n)]
+    return [None, *_lookups(op, n)], [corner(*n)]
 
 
 def _scatter(op: ScatterOp, n: Sequence[int]) -> Boxes:
-    return [corner(*n), *([None] * (len(op.reads()) - 1))], [None]
+    return [corner(*n), *_lookups(op, n)], [None]
 
 
 def _push(op: PushOp, n: Sequence[int]) -> Boxes:

@@ -29,10 +29,11 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
 from pyptoc.dialects.diagnostics import RunError
-from pyptoc.dialects.npu_attrs import AccessMode
+from pyptoc.dialects.npu_attrs import AccessMode, Unit
 from pyptoc.dialects.npu_kernel import KernelOp, LaunchOp, kernels_of
 from pyptoc.dialects.npu_memory import ReadOp
 from pyptoc.dialects.record import record
+from pyptoc.dialects.tile_mixed import SectionOp
 from pyptoc.dialects.tile_transfer import StoreOp
 from pyptoc.dialects.walk import Walk
 from pyptoc.runtime.executor import Executable, Program
@@ -97,8 +98,8 @@ class Watch:
         self.hazards = hazards
         self.task = 0
         self.launch: Launch | None = None
-        self.open: dict[Any, tuple[Region, Operation]] = {}
-        """By array, what is done, and the operation: the last box, which may grow."""
+        self.open: dict[Any, Region] = {}
+        """By array, what is done, operation and core: the last box, which may grow."""
 
     def begin(self, task: int) -> None:
         self.flush()
@@ -106,23 +107,23 @@ class Watch:
 
     def flush(self) -> None:
         launch = self.launch
-        for region, op in self.open.values():
+        for (_, _, op, core), region in self.open.items():
             assert launch is not None
-            self.hazards.touched(launch, self.task, region, op)
+            self.hazards.touched(launch, self.task, region, op, core)
         self.open.clear()
 
-    def tell(self, number: int, region: Region, op: Operation) -> None:
+    def tell(self, number: int, region: Region, op: Operation, core: str) -> None:
         """The task that runs touches a box of its array `number`."""
-        key = (number, region.mode, op)
+        key = (number, region.mode, op, core)
         before = self.open.get(key)
         if before is not None:
-            joined = before[0].joined(region)
+            joined = before.joined(region)
             if joined is None:
                 assert self.launch is not None
-                self.hazards.touched(self.launch, self.task, before[0], op)
+                self.hazards.touched(self.launch, self.task, before, op, core)
                 joined = region
             region = joined
-        self.open[key] = (region, op)
+        self.open[key] = region
 
 
 class CountingBuffers(Buffers):
@@ -309,21 +310,37 @@ class CheckedOrchestration(Orchestration):
             ) -> None:
                 mode = AccessMode.ACCUMULATE if added else mode
                 region = region_of_key(place, key, mode)
-                self.watch.tell(number, region, caller_of(translator))
+                self.watch.tell(number, region, *caller_of(translator))
 
             array.told = told
             found.append(Memory(array, memory.written, memory.serial))
         return tuple(found)
 
 
-def caller_of(translator: KernelTranslator) -> Operation:
-    """The operation of the kernel that runs now."""
+def caller_of(translator: KernelTranslator) -> tuple[Operation, str]:
+    """The operation of the kernel that runs now, and the core of a mixed one."""
     frame = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]
     while frame is not None:
         if frame.f_code.co_filename == translator.file:
-            return translator.line_ops[frame.f_lineno - 1] or translator.kernel
+            op = translator.line_ops[frame.f_lineno - 1] or translator.kernel
+            return op, _core_of(op, translator.names, frame.f_locals)
         frame = frame.f_back
-    return translator.kernel
+    return translator.kernel, ""
+
+
+def _core_of(
+    op: Operation, names: Mapping[SSAValue, str], values: Mapping[str, Any]
+) -> str:
+    section = op
+    while not isinstance(section, SectionOp | KernelOp):
+        parent = section.parent_op()
+        assert parent is not None
+        section = parent
+    if isinstance(section, KernelOp):
+        return ""
+    if section.unit.data == Unit.CUBE:
+        return "cube"
+    return f"vector {values[names[section.body.block.args[0]]]}"
 
 
 def adding(kernel: KernelOp) -> set[int]:

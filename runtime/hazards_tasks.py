@@ -51,6 +51,8 @@ class Touch:
     """What was over when the task started."""
     at: float
     """Where it stands among the tasks, in the order of the launches."""
+    core: str = ""
+    """Of a mixed task: `cube`, `vector 0` or `vector 1`."""
 
 
 class _Pieces:
@@ -94,12 +96,14 @@ class TaskHazards:
     _numbers: dict[int, int] = field(default_factory=lambda: {0: 0})
     _seen: set[tuple[Any, ...]] = field(default_factory=set[tuple[Any, ...]])
 
-    def touched(self, launch: Launch, task: int, region: Region, op: Operation) -> None:
-        """A task touches a region."""
+    def touched(
+        self, launch: Launch, task: int, region: Region, op: Operation, core: str = ""
+    ) -> None:
+        """A task touches a region, on one of its cores."""
         if region.empty:
             return
         over = self.order.before[task]
-        self.touches.append(Touch(task, region, op, launch, over, task))
+        self.touches.append(Touch(task, region, op, launch, over, task, core))
 
     def host_read(self, read: HostRead) -> int:
         """A read of the orchestration; what is over then."""
@@ -110,6 +114,7 @@ class TaskHazards:
 
     def check(self) -> list[Diagnostic]:
         """What is wrong."""
+        self._check_cores()
         by_root: dict[int, list[tuple[int, Touch]]] = {}
         # Out of order, tasks touch later than they were launched.
         ordered = sorted(enumerate(self.touches), key=lambda item: item[1].at)
@@ -123,6 +128,25 @@ class TaskHazards:
                     return self.found
                 self._step(pieces, number, touch)
         return self.found
+
+    def _check_cores(self) -> None:
+        """No order is known between what the cores of one mixed task do outside."""
+        by_task: dict[tuple[int, int], list[Touch]] = {}
+        for touch in self.touches:
+            if touch.core:
+                key = touch.task, touch.region.place.root
+                by_task.setdefault(key, []).append(touch)
+        for touches in by_task.values():
+            for touch in touches:
+                if touch.region.mode != AccessMode.READ:
+                    for other in touches:
+                        self._check_two_cores(other, touch)
+
+    def _check_two_cores(self, before: Touch, touch: Touch) -> None:
+        exact = touch.region.exact and before.region.exact
+        if before.core != touch.core and exact:
+            if before.region.conflicts(touch.region):
+                self._unordered(touch, before)
 
     def _step(self, pieces: _Pieces, number: int, touch: Touch) -> None:
         region, mode = touch.region, touch.region.mode
@@ -194,7 +218,8 @@ class TaskHazards:
     def _name(self, touch: Touch) -> str:
         if touch.launch is None:
             return "the orchestration"
-        return f"task {touch.launch.name(touch.task)}"
+        core = f"core {touch.core} of " if touch.core else ""
+        return f"{core}task {touch.launch.name(touch.task)}"
 
     def _unordered(self, touch: Touch, before: Touch) -> None:
         same = touch.launch is before.launch
@@ -213,7 +238,9 @@ class TaskHazards:
                 text = f"@{one.launch.op.callee_name} is launched here"
                 notes.append(Note(text, one.launch.op.location))
         help = (
-            "tasks of one launch run at once: they may not touch the same bytes"
+            "the cores of a task run at once: what passes between them is pushed"
+            if same and touch.task == before.task
+            else "tasks of one launch run at once: they may not touch the same bytes"
             if same
             else "the later launch waits for the earlier one: after(%events overlaps)"
         )

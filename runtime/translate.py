@@ -281,8 +281,9 @@ class KernelTranslator(Translator):
         with self.indented():
             yield
         # Locals change before the pipe gets here, so their values go along.
-        found = _LOCAL.findall("\n".join(self.lines[start:]))
-        kept = ", ".join(f"{name}={name}" for name in sorted(set(found)))
+        found = {*_LOCAL.findall("\n".join(self.lines[start:]))}
+        found.update(_LOCAL.findall(self.half))
+        kept = ", ".join(f"{name}={name}" for name in sorted(found))
         self.lines.insert(start, "    " * self.depth + f"def action({kept}):")
         self.line_ops.insert(start, op)
         self.issue(op, f"action, {tokens}" if tokens else "action")

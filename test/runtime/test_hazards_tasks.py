@@ -161,3 +161,58 @@ def test_a_write_comes_after_what_is_read() -> None:
     assert found.code == "PTO421"
     assert "reads it" in found.notes[0].message
     assert "writes it" in found.notes[1].message
+
+
+def mixed(row: str, read: str = "16 * %i + 8 * %half") -> str:
+    """A mixed kernel: a vector core negates 8 rows of %x, from `read`, into %y."""
+    return f"""
+npu.kernel @one (%i) (%x: {MEMORY}, %y: {MEMORY}) on mixed {{
+  tile.section cube {{ }}
+  tile.section vector (%half) {{
+    %a = tile.alloc {{addr = 0}} : !tile.buf<8x16xf32, ub>
+    %r = pypto.index {read}
+    %s = pypto.index {row}
+    tile.load %x[%r, 0] [8, 16] into %a
+    tile.set_flag [mte2 -> v, 0]
+    tile.wait_flag [mte2 -> v, 0]
+    tile.neg %a into %a [8, 16]
+    tile.set_flag [v -> mte3, 0]
+    tile.wait_flag [v -> mte3, 0]
+    tile.store %a [8, 16] into %y[%s, 0]
+  }}
+}}
+"""
+
+
+ONE_LAUNCH = "%t = npu.launch @one[4] (%x, %y)"
+
+
+@pytest.mark.parametrize("seed", [None, 1, 2])
+class TestCoresOfOneTask:
+    def test_apart(self, seed: int | None) -> None:
+        found = program(mixed("16 * %i + 8 * %half"), ONE_LAUNCH)
+        results = found.run(check=True, seed=seed, x=X)
+        np.testing.assert_array_equal(results["y"], -X)
+
+    @pytest.mark.parametrize("row", ["16 * %i", "16 * %i + 7 * %half"])
+    def test_both_vector_cores_write_the_same(self, seed: int | None, row: str) -> None:
+        found = program(mixed(row), ONE_LAUNCH)
+        with pytest.raises(RunError) as caught:
+            found.run(check=True, seed=seed, x=X)
+        problem = caught.value.diagnostics[0]
+        assert problem.code == "PTO421"
+        for core in (0, 1):
+            assert f"core vector {core} of task @one (%i = " in problem.message
+        assert "both touch %y[" in problem.here
+        assert "the cores of a task run at once" in problem.help
+        assert len(problem.notes) == 4
+
+    def test_one_reads_what_the_other_writes(self, seed: int | None) -> None:
+        text = mixed("16 * %i + 8 * %half", "16 * %i + 8 - 8 * %half")
+        found = program(text, "%t = npu.launch @one[4] (%x, %x)")
+        with pytest.raises(RunError) as caught:
+            found.run(check=True, seed=seed, x=X)
+        assert {one.code for one in caught.value.diagnostics} == {"PTO421"}
+        # Its own rows each core may read and write.
+        text = mixed("16 * %i + 8 * %half")
+        program(text, "%t = npu.launch @one[4] (%x, %x)").run(check=True, seed=seed, x=X)
