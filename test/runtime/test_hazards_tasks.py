@@ -209,10 +209,12 @@ class TestCoresOfOneTask:
 
     def test_one_reads_what_the_other_writes(self, seed: int | None) -> None:
         text = mixed("16 * %i + 8 * %half", "16 * %i + 8 - 8 * %half")
-        found = program(text, "%t = npu.launch @one[4] (%x, %x)")
+        body = ONE_LAUNCH + "\n  %u = npu.launch @one[4] (%y, %y) after(%t)"
+        found = program(text, body)
         with pytest.raises(RunError) as caught:
             found.run(check=True, seed=seed, x=X)
         assert {one.code for one in caught.value.diagnostics} == {"PTO421"}
         # Its own rows each core may read and write.
         text = mixed("16 * %i + 8 * %half")
-        program(text, "%t = npu.launch @one[4] (%x, %x)").run(check=True, seed=seed, x=X)
+        results = program(text, body).run(check=True, seed=seed, x=X)
+        np.testing.assert_array_equal(results["y"], X)
