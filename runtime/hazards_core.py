@@ -219,7 +219,8 @@ class HazardKernel(Translator):
         self.kernel, self.machine = kernel, machine
         self.unit = kernel.unit.data
         self.deciding = Deciding(kernel, hazard_values)
-        self.reads_data = any(isinstance(op, ReadOp) for op in kernel.walk())
+        self.reads_data = bool(self.deciding.reads)
+        """Whether what its tasks do depends on scalars that they read from memory."""
         check_places(kernel, machine)
         self.slots = {unit: slots_of(kernel, unit) for unit in Unit}
         self.buffers: dict[SSAValue, int] = {
@@ -372,6 +373,10 @@ class HazardKernel(Translator):
         self.line(f"{self.define(op.results[0])} = shapes[{number}][{axis}]")
 
     def _read(self, op: ReadOp) -> None:
+        if not self.reads_data:
+            # A place in memory, which decides nothing here.
+            self.names[op.results[0]] = "1"
+            return
         number, place = self.buffers[op.source], self.tuple_of(op.mixed_offsets)
         self.line(f"{self.define(op.results[0])} = D[{number}][{place}].item()")
 

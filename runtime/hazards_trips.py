@@ -6,13 +6,16 @@ number t' of them as well: it is enough to check every number of trips up to whe
 state came back (`Checked.loops`). Numbers of trips are what sizes make them, and sizes
 of one operator depend on each other, so they are tried through its named sizes: for
 each of them the values at which a loop has 0, 1, .. trips, one less and one more (for
-tails), the others as they were given. What data steers is checked on runs only.
+tails), the others as they were given; then those values of several sizes together, of
+two before those of three. What data steers is checked on runs only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations, islice, product
+from math import prod
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -26,6 +29,12 @@ MOST_TRIPS = 24
 """Loops that were walked further repeat nothing: each trip is another one."""
 
 
+MOST_TOGETHER = 200
+"""Choices of several sizes that are tried: each takes as long as `--check`."""
+
+Sizes = dict[str, int]
+
+
 @dataclass(frozen=True)
 class AllTrips:
     """What was checked."""
@@ -33,11 +42,14 @@ class AllTrips:
     first: Checked
     sizes: tuple[str, ...]
     """The sizes that were tried besides the given ones."""
+    left_out: int = 0
+    """Choices of several sizes that were too many to try."""
 
     @property
     def text(self) -> str:
         """One line."""
-        return f"{self.first.text}   and at {len(self.sizes)} other sizes"
+        more = f", {self.left_out} left out" if self.left_out else ""
+        return f"{self.first.text}   and at {len(self.sizes)} other sizes{more}"
 
 
 def check_trips(
@@ -46,26 +58,38 @@ def check_trips(
     """Check at the given sizes and where loops have few trips. Raises RunError."""
     given = dict(inputs.sizes)
 
-    def check(sizes: dict[str, int]) -> Checked:
+    def check(sizes: Sizes) -> Checked:
         values = dict(inputs.values)
-        tried = replace(inputs, sizes=dict(sizes), values=values)
+        tried = replace(inputs, sizes={**given, **sizes}, values=values)
         return check_program(module, machine, signature, tried)
 
-    first = check(given)
+    first = check({})
     tried: list[str] = []
-    for name in given:
-        for value in _values(given[name], first):
-            text = f"{name}={value}"
-            try:
-                check({**given, name: value})
-            except RunError as failure:
-                if any(one.code in _HAZARDS for one in failure.diagnostics):
-                    _fail_at(failure, text)
-                continue  # An operator that refuses a size has no hazard there.
-            except CompileError:
-                continue
-            tried.append(text)
-    return AllTrips(first, tuple(tried))
+    alone = [{name: n} for name in given for n in _values(given[name], first)]
+    few = {name: _values(size, first, tails=False) for name, size in given.items()}
+    together = islice(_together(few), MOST_TOGETHER)
+    for sizes in (*alone, *together):
+        text = ",".join(f"{name}={value}" for name, value in sizes.items())
+        try:
+            check(sizes)
+        except RunError as failure:
+            if any(one.code in _HAZARDS for one in failure.diagnostics):
+                _fail_at(failure, text)
+            continue  # An operator that refuses a size has no hazard there.
+        except CompileError:
+            continue
+        tried.append(text)
+    choices = prod(len(values) + 1 for values in few.values())
+    several = choices - 1 - sum(map(len, few.values()))
+    return AllTrips(first, tuple(tried), max(several - MOST_TOGETHER, 0))
+
+
+def _together(few: Mapping[str, Sequence[int]]) -> Iterator[Sizes]:
+    """Choices for two sizes and more."""
+    for count in range(2, len(few) + 1):
+        for names in combinations(few, count):
+            for values in product(*(few[name] for name in names)):
+                yield dict(zip(names, values, strict=True))
 
 
 _HAZARDS = {*(f"PTO41{n}" for n in range(4)), *(f"PTO42{n}" for n in range(7))}
@@ -78,13 +102,14 @@ def _fail_at(failure: RunError, sizes: str) -> None:
     )
 
 
-def _values(size: int, checked: Checked) -> Iterator[int]:
-    """The values of a size at which some loop may have few trips."""
+def _values(size: int, checked: Checked, tails: bool = True) -> list[int]:
+    """The values of a size at which some loop may have few trips; tails: and near."""
     found = {1}
+    near = (-1, 0, 1) if tails else (0,)
     for trips, walked in checked.loops:
         if not trips or walked > MOST_TRIPS:
             continue
         step = max(size // trips, 1)
         for count in range(walked + 2):
-            found |= {step * count - 1, step * count, step * count + 1}
-    return (value for value in sorted(found) if 0 < value != size)
+            found.update(step * count + more for more in near)
+    return [value for value in sorted(found) if 0 < value != size]

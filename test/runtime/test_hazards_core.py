@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from pyptoc.dialects.context import make_context
@@ -201,6 +202,55 @@ def test_what_nothing_wrote_is_not_read() -> None:
     found = problem(vector(NEG))
     assert found.code == "PTO422"
     assert "%a" in found.message
+
+
+INDICES = """
+  %at = tile.alloc {addr = 1024} : !tile.buf<4x16xi32, ub>
+  %l = arith.constant 64 : index
+"""
+FILL = "tile.fill 1 into %at [1, 16]\ntile.barrier\n"
+BY_ROW = '{axis = 0, dims = [-1, 1], per = "row"}'
+BY_ELEMENT = '{axis = 1, dims = [0, -1], per = "element"}'
+GATHER = "tile.gather %x[0, 0] of %l at %at[0{more}] [{rows}, 16] into %a {how}\n"
+SCATTER = "tile.scatter %a into %y[0, 0] of %l at %at[0{more}] [{rows}, 16] {how}\n"
+
+
+@pytest.mark.parametrize("text", [GATHER, SCATTER])
+@pytest.mark.parametrize("element", [False, True])
+def test_indices_that_nothing_wrote(text: str, element: bool) -> None:
+    how, more = (BY_ELEMENT, ", 0") if element else (BY_ROW, "")
+    good, bad = (
+        text.format(rows=rows, how=how, more=more) for rows in (1, 2 if element else 4)
+    )
+    first = LOAD + "tile.barrier\n"
+    walk(vector(first + FILL + good, BUFFERS + INDICES))
+    if element:  # One row of them was written.
+        assert problem(vector(first + FILL + bad, BUFFERS + INDICES)).code == "PTO422"
+    else:
+        walk(vector(first + FILL + bad, BUFFERS + INDICES))
+    found = problem(vector(first + good, BUFFERS + INDICES))
+    assert found.code == "PTO422"
+    assert "%at" in found.message + found.here
+
+
+READ = '%v = tile.read %z[0] : memref<8xi64, "gm"> -> index\n'
+
+
+@pytest.mark.parametrize("decides", [False, True])
+def test_scalars_that_a_task_reads(decides: bool) -> None:
+    """Where they say only where to load from, no data is needed."""
+    row, rows = ("0", "%v") if decides else ("%v", "4")
+    text = vector(
+        f"{READ}tile.load %x[{row}, 0] [{rows}, 16] into %a\n" + NEG + STORE
+    ).replace("%n: index", '%z: memref<8xi64, "gm">, %n: index')
+    module = parse_module(text, "test.mlir", make_context(MACHINE))
+    (kernel,) = kernels_of(module).values()
+    check = HazardKernel(kernel, MACHINE)
+    assert check.reads_data == decides
+    data = [None, None, np.full(8, 4)] if decides else None
+    with pytest.raises(RunError) as found:
+        check.check((0,), [5], [(64, 16), (64, 16), (8,)], range(3), data)
+    assert found.value.diagnostics[0].code == "PTO420"
 
 
 def test_what_was_not_written_of_a_buffer_is_not_read() -> None:
