@@ -239,9 +239,9 @@ READ = '%v = tile.read %z[0] : memref<8xi64, "gm"> -> index\n'
 @pytest.mark.parametrize("decides", [False, True])
 def test_scalars_that_a_task_reads(decides: bool) -> None:
     """Where they say only where to load from, no data is needed."""
-    row, rows = ("0", "%v") if decides else ("%v", "4")
+    row, rows = ("0", "%w") if decides else ("%w", "4")
     text = vector(
-        f"{READ}tile.load %x[{row}, 0] [{rows}, 16] into %a\n" + NEG + STORE
+        f"{READ}%w = pypto.index %v mod 8\ntile.load %x[{row}, 0] [{rows}, 16] into %a\n" + NEG + STORE
     ).replace("%n: index", '%z: memref<8xi64, "gm">, %n: index')
     module = parse_module(text, "test.mlir", make_context(MACHINE))
     (kernel,) = kernels_of(module).values()

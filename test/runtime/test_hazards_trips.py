@@ -37,7 +37,7 @@ func.func @f(%x: {MEMORY} {{pypto.dims = ["N"]}}, %z: {MEMORY} {{pypto.dims = ["
 CASES = {
     "one trip": ("%n > 1", "N=1"),
     "both few": ("%n + %m > 2", "N=1,M=1"),
-    "three more than the other": ("%n - %m ne 3", "N=4,M=1"),
+    "two and one": ("3 * %n + %m ne 7", "N=2,M=1"),
 }
 
 
