@@ -46,6 +46,17 @@ def is_long(request: pytest.FixtureRequest) -> bool:
     return request.config.getoption("--hypothesis-profile") == "long"
 
 
+@pytest.fixture(autouse=True)
+def hazards_are_errors(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Small runs are checked as well (`checked_runs.py`)."""
+    if request.node.get_closest_marker("hazards") is None:
+        from checked_runs import Program, also_checked
+
+        monkeypatch.setattr(Program, "run", also_checked(Program.run))
+
+
 class RunFailedError(Exception):
     """A RUN line failed; its text is all there is to show."""
 

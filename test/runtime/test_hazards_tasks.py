@@ -73,6 +73,21 @@ def test_tasks_that_wait_are_ordered(wait: str) -> None:
         np.testing.assert_array_equal(got["y"], X)
 
 
+def unordered() -> Any:
+    return program(KERNELS, f"{FIRST}\n  %u = npu.launch @two[4] (%w, %y)")
+
+
+def test_a_run_in_a_test_is_checked() -> None:
+    """Whatever a test runs a program for (`checked_runs.py`)."""
+    with pytest.raises(RunError, match="nothing orders them"):
+        unordered().run(x=X)
+
+
+@pytest.mark.hazards
+def test_a_program_may_have_hazards_on_purpose() -> None:
+    np.testing.assert_array_equal(unordered().run(x=X)["y"], X)
+
+
 @pytest.mark.parametrize("after", ["", " after(%t[d0 + 1])"])
 def test_tasks_that_do_not_wait_are_named(after: str) -> None:
     body = f"{FIRST}\n  %u = npu.launch @two[4] (%w, %y){after}"
