@@ -143,10 +143,8 @@ class TaskHazards:
                         self._check_two_cores(other, touch)
 
     def _check_two_cores(self, before: Touch, touch: Touch) -> None:
-        exact = touch.region.exact and before.region.exact
-        if before.core != touch.core and exact:
-            if before.region.conflicts(touch.region):
-                self._unordered(touch, before)
+        if before.core != touch.core and before.region.conflicts(touch.region):
+            self._unordered(touch, before)
 
     def _step(self, pieces: _Pieces, number: int, touch: Touch) -> None:
         region, mode = touch.region, touch.region.mode

@@ -16,7 +16,6 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
 from pyptoc.api import Program
-from pyptoc.runtime.hazards_run import CheckedExecutable
 from pyptoc.runtime.run import has_kernels
 
 MOST_BYTES = 2**17
@@ -46,6 +45,8 @@ def _is_complete(module: ModuleOp) -> bool:
     """Whether all passes have been applied, and nothing is printed."""
     return has_kernels(module) and not any(
         op.name.endswith(".print")
-        or (op.name == "tile.alloc" and "addr" not in {**op.attributes, **op.properties})
+        or (
+            op.name == "tile.alloc" and "addr" not in {**op.attributes, **op.properties}
+        )
         for op in module.walk()
     )

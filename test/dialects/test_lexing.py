@@ -75,5 +75,5 @@ def test_texts_are_read_as_they_are_printed(text: str) -> None:
 
 
 def test_bytes_stay_bytes() -> None:
-    (token, end) = tokens(QuickLexer, r'"\FF\C3"')
+    token, _ = tokens(QuickLexer, r'"\FF\C3"')
     assert token[0] == MLIRTokenKind.BYTES_LIT

@@ -35,6 +35,7 @@ RUN = ("--run", "--random-inputs=1")
 WRITING = {
     "out.mlir": ("-o",),
     "out.npz": (*RUN, "--outputs"),
+    "in.npz": ("--random-inputs=1", "--write-inputs"),
     "out.json": ("--simulate", "--trace"),
     "out.html": ("--simulate", "--report"),
     "tree/": ("--print-ir-tree-dir",),
@@ -162,7 +163,11 @@ class TestStreams:
     @pytest.mark.parametrize("argv", [GOOD, DUMPS, HELP], ids=lambda words: words[-1])
     def test_output_that_nobody_takes(self, argv: tuple[str, ...]) -> None:
         full = "error[PTO502]: cannot write the output: No space left on device\n"
-        for kind, code, last in (("unread", 1, ""), ("full", 1, full), ("closed", 0, "")):
+        for kind, code, last in (
+            ("unread", 1, ""),
+            ("full", 1, full),
+            ("closed", 0, ""),
+        ):
             found, _, err = run_into(argv, kind, "")
             assert found == code
             assert clean(found, err)

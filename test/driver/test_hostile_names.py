@@ -60,9 +60,7 @@ seen: list[str] | None = None
 
 def quoted(name: str) -> str:
     """As a string of MLIR."""
-    return "".join(
-        f"\\{ord(one):02X}" if one in '"\\\n' else one for one in name
-    )
+    return "".join(f"\\{ord(one):02X}" if one in '"\\\n' else one for one in name)
 
 
 def audit(event: str, args: tuple[Any, ...]) -> None:
@@ -108,7 +106,7 @@ def test_everywhere_at_once(number: str, tmp_path: Path) -> None:
     made = ["o.mlir", "o.npz", "r.html", "t.json"]
     o, npz, html, trace = (str(tmp_path / one) for one in made)
     data = ("--random-inputs=1", bound)
-    code, out, _ = run("--run", "--check", *data, "--outputs", npz, text=text)
+    code, _, _ = run("--run", "--check", *data, "--outputs", npz, text=text)
     assert code == 0
     assert zipfile.ZipFile(npz).namelist() == ["y.npy"]
     files = ("--trace", trace, "--report", html)

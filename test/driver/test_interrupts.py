@@ -77,7 +77,9 @@ def test_interrupt(kind: str, tmp_path: Path) -> None:
 def test_sweep_in_one_process(tmp_path: Path) -> None:
     """What is done is kept; no table and no half of one."""
     sweep = ("--sweep=machine.clock_ghz=1.0..3.0+0.001", "--jobs=1", "--sweep-cache=c")
-    process = start(OPERATOR, *sweep, "--bind=M=16", "--sweep-csv=out.csv", cwd=tmp_path)
+    process = start(
+        OPERATOR, *sweep, "--bind=M=16", "--sweep-csv=out.csv", cwd=tmp_path
+    )
     try:
         while not any(tmp_path.glob("c/*.json")):
             assert process.poll() is None

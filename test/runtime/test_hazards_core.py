@@ -240,9 +240,10 @@ READ = '%v = tile.read %z[0] : memref<8xi64, "gm"> -> index\n'
 def test_scalars_that_a_task_reads(decides: bool) -> None:
     """Where they say only where to load from, no data is needed."""
     row, rows = ("0", "%w") if decides else ("%w", "4")
-    text = vector(
-        f"{READ}%w = pypto.index %v mod 8\ntile.load %x[{row}, 0] [{rows}, 16] into %a\n" + NEG + STORE
-    ).replace("%n: index", '%z: memref<8xi64, "gm">, %n: index')
+    place = READ + "%w = pypto.index %v mod 8\n"
+    load = f"tile.load %x[{row}, 0] [{rows}, 16] into %a\n"
+    text = vector(place + load + NEG + STORE)
+    text = text.replace("%n: index", '%z: memref<8xi64, "gm">, %n: index')
     module = parse_module(text, "test.mlir", make_context(MACHINE))
     (kernel,) = kernels_of(module).values()
     check = HazardKernel(kernel, MACHINE)
