@@ -7,6 +7,7 @@ import resource
 import signal
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -36,12 +37,15 @@ def start(
             before()
 
     kinds = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-    return subprocess.Popen(
-        [sys.executable, "-m", "pyptoc", *argv],
-        preexec_fn=prepare,
-        text=True,
-        **{"env": ENVIRONMENT, **kinds, **options},
-    )
+    with warnings.catch_warnings():
+        # Python 3.12 warns of what runs beside threads between fork and exec.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return subprocess.Popen(
+            [sys.executable, "-m", "pyptoc", *argv],
+            preexec_fn=prepare,
+            text=True,
+            **{"env": ENVIRONMENT, **kinds, **options},
+        )
 
 
 def run(*argv: str, text: str = "", **options: Any) -> tuple[int, str, str]:

@@ -192,6 +192,7 @@ class TestStreams:
 
 
 class TestReading:
+    @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # fork beside threads
     def test_a_file_of_another_user(self, tmp_path: Path) -> None:
         path = tmp_path / "secret.mlir"
         path.write_text(SOURCE)
