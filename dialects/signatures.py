@@ -47,6 +47,14 @@ def check_function(op: Operation, parser: LocParser) -> None:
     block = op.regions[0].blocks.first
     if block is None:
         return
+    if len(block.args) != len(type.inputs.data):
+        error(
+            op,
+            "PTO165",
+            f"{count(len(type.inputs.data), 'argument')} without names",
+            length=len(op.name),
+            rule="a function with a body names its arguments: (%x: tensor<4xf32>)",
+        )
     arguments = _settings(op, "arg_attrs", len(type.inputs.data))
     for index, (argument, settings) in enumerate(
         zip(block.args, arguments, strict=True)

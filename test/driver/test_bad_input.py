@@ -34,6 +34,12 @@ def test_what_ended_badly_once(kind: str) -> None:
     assert problem(TEXTS[name].replace(old, new).encode())[1] == ""
 
 
+def test_arguments_without_names() -> None:
+    text = "func.func @f(tensor<4xf32>, i32) {\n  func.return\n}\n"
+    assert problem(text.encode()) == (1, "")
+    assert problem(text.replace("{\n  func.return\n}", "").encode())[1] == ""
+
+
 def test_what_is_tried_is_told_apart() -> None:
     text = "func.func @f() {\n  func.return\n}\n"
     assert problem(text.encode()) == (0, "")
