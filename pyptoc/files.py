@@ -7,7 +7,6 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, NoReturn
@@ -105,28 +104,20 @@ def atomic_file(name: str) -> Iterator[IO[bytes]]:
         return
     # Through a link, the file that it names is replaced and not the link.
     target = Path(os.path.realpath(target))
+    # The name is ours before the file is there: an interrupt finds it in either case.
+    temporary = target.with_name(f".pyptoc-{os.urandom(8).hex()}")
     try:
-        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=target.name)
-    except OSError as error:
-        _fail(name, "write", error)
-    try:
-        with os.fdopen(handle, "wb") as stream:
+        with temporary.open("xb") as stream:
             yield stream
-        mode = target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask()
-        os.chmod(temporary, mode)
-        os.replace(temporary, target)
+        if target.exists():
+            temporary.chmod(target.stat().st_mode & 0o777)
+        temporary.replace(target)
     except BaseException as error:
         with contextlib.suppress(OSError):
-            os.unlink(temporary)
+            temporary.unlink(missing_ok=True)
         if isinstance(error, OSError):
             _fail(name, "write", error)
         raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def write_text(name: str, text: str) -> None:

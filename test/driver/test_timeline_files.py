@@ -77,7 +77,7 @@ class TestCommand:
 
         def broken(self: object) -> Iterator[Any]:
             yield {"ph": "M"}
-            raise MemoryError
+            raise RuntimeError
 
         monkeypatch.setattr(trace._Trace, "events", broken)
         path = tmp_path / "t.json"
