@@ -31,7 +31,7 @@ bench: $(VENV)/.installed-for-tests
 	$(BIN)/python test/benchmarks/bench.py
 
 corpus: $(VENV)/.installed-for-tests
-	$(BIN)/python test/benchmarks/corpus.py
+	$(BIN)/python test/benchmarks/corpus.py --markdown=docs/corpus.md
 
 roofline: $(VENV)/.installed-for-tests
 	$(BIN)/python test/benchmarks/roofline.py

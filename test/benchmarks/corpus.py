@@ -1,7 +1,8 @@
 """
 The corpus, measured: `make corpus`.
 
-    python test/benchmarks/corpus.py [--operators=NAME,..] [--json=F.json] [--quick]
+    python test/benchmarks/corpus.py [--operators=NAME,..] [--quick]
+        [--json=F.json] [--markdown=docs/corpus.md]
 
 For each operator and each machine that has its types one row:
 
@@ -84,6 +85,7 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--operators", type=lambda text: text.split(","), default=None)
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--markdown", type=Path)
     parser.add_argument("--quick", action="store_true")
     options = parser.parse_args()
     found: list[Row] = []
@@ -98,7 +100,35 @@ def main() -> int:
     print("\n".join(wrong), file=sys.stderr)
     if options.json is not None:
         options.json.write_text(json.dumps([asdict(row) for row in found], indent=1))
+    if options.markdown is not None:
+        options.markdown.write_text(page(found))
     return int(bool(wrong))
+
+
+def page(found: Sequence[Row]) -> str:
+    """The table as a page of the documentation."""
+    lines = ["| " + " | ".join(row) + " |" for row in (HEADER, *map(cells, found))]
+    lines.insert(1, "|---" * len(HEADER) + "|")
+    return PAGE.format(table="\n".join(lines))
+
+
+PAGE = """# The corpus, measured
+
+`make corpus` prints this table and writes this page. Each operator of
+[test/operators](../test/operators), on each machine that has its types:
+
+- **cases**: right and free of hazards (`--check`), of all. **worst**: the greatest
+  distance from a golden in plain numpy, of what the tolerance allows.
+- **compile**: CPU time, warm, of the public case. **run**: the time of the largest case
+  over that of its golden, both on one thread.
+- **modelled**, **bound**, **roof**, **launches**: of the public case, which often is a
+  decode step of a few tokens: then dispatch, and not the work, takes the time.
+- **moved**: HBM bytes over those that every program must move; **workspace**.
+
+A dash: sizes come from what a kernel computes, so it cannot be simulated.
+
+{table}
+"""
 
 
 def measure(name: str, machine: str, quick: bool) -> Row | None:
