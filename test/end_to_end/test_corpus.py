@@ -65,7 +65,13 @@ RUNS = [
 HERE = [run for run in RUNS if run.machine == MACHINES[0]]
 FIRST = [Run(name, operator.CASES[0]) for name, operator in OPERATORS.items()]
 WRONGED = {run.name: run for run in FIRST} | {
-    "mla_prolog_quant": Run("mla_prolog_quant", OPERATORS["mla_prolog_quant"].TINY)
+    name: Run(name, OPERATORS[name].TINY)
+    for name in (
+        "glm_attention_prolog",
+        "mla_prolog_quant",
+        "paged_attention_decode",
+        "paged_attention_decode_f8",
+    )
 }
 TINY = [
     Run(name, operator.TINY, machine)
@@ -171,6 +177,14 @@ def no_such_row(given: dict[str, Any]) -> None:
     given["cache_index"][3] = 256
 
 
+def no_such_slot(given: dict[str, Any]) -> None:
+    given["slot"][3] = 256
+
+
+def longer_than_its_pages(given: dict[str, Any]) -> None:
+    given["act_seqs"][1] = 257
+
+
 WRONG = (
     ("lightning_indexer_quant", uneven, "PTO401", "3 tokens are not a whole number"),
     ("lightning_indexer_quant", no_such_page, "PTO402", "77"),
@@ -179,6 +193,11 @@ WRONG = (
     ("sparse_flash_attention_quant", beyond_the_pages, "PTO408", "384"),
     ("sparse_flash_attention_quant", no_such_page, "PTO408", "77"),
     ("mla_prolog_quant", no_such_row, "PTO408", "256"),
+    ("glm_attention_prolog", no_such_slot, "PTO408", "256"),
+    ("paged_attention_decode", uneven, "PTO401", "3 tokens are not a whole number"),
+    ("paged_attention_decode", no_such_page, "PTO402", "77"),
+    ("paged_attention_decode", longer_than_its_pages, "PTO402", "2 columns"),
+    ("paged_attention_decode_f8", no_such_page, "PTO402", "77"),
 )
 
 

@@ -39,6 +39,8 @@ CASES = (
     Case("tiles_and_one", 2, 1, 129, 513),
     Case("no_key", 1, 2, 3, 0),
     Case("no_head", 1, 0, 4, 5),
+    Case("more_queries_than_keys", 1, 2, 150, 20),
+    Case("zeros", 2, 2, 5, 7, scale=0.0),
     Case("sharp", 1, 1, 9, 600, scale=30.0),
     Case("far", 1, 1, 2, 32768),
     Case("long", 1, 1, 4096, 4096, long=True),

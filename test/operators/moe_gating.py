@@ -24,7 +24,8 @@ class Case:
     name: str
     t: int
     data: str = "floats"
-    """floats, ties, equal, extreme, barred (few allowed experts), shut (no score)."""
+    """floats, ties, equal, extreme, barred (few allowed experts), shut (no score),
+    zero_rows (of logits, among others: the bias alone chooses)."""
 
     long: bool = False
 
@@ -40,6 +41,7 @@ CASES = (
     Case("a_tile_and_one", 33),
     Case("ties", 70, "ties"),
     Case("all_equal", 3, "equal"),
+    Case("zero_rows", 9, "zero_rows"),
     Case("extreme", 40, "extreme"),
     Case("few_allowed", 5, "barred"),
     Case("no_score", 3, "shut"),
@@ -68,6 +70,8 @@ def inputs(case: Case) -> dict[str, Array]:
         logits, bias = rng.integers(-2, 3, (case.t, 256)), np.zeros(256)
     elif case.data == "equal":
         logits, bias = np.full((case.t, 256), 0.5), np.zeros(256)
+    elif case.data == "zero_rows":
+        logits[::2] = 0.0
     elif case.data == "extreme":
         logits[:, ::3] = -np.inf
         logits[:, 1::9] = 200.0
