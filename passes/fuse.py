@@ -1,10 +1,10 @@
 """
 What partition rewrites so that more ops share a task.
 
-Vector ops of one row join the group that reads them; groups that fold rows are cut
-where that pays (`cut_rows.py`); readers of a product that a loop makes move into the
-loop (`sink_rows.py`); at last, products join the vector ops that read them
-(`fuse_products.py`). Each refusal is a remark.
+Vector ops of one row, or of one for each leading index, join the group that reads them;
+groups that fold rows are cut where that pays (`cut_rows.py`); readers of a product that
+a loop makes move into the loop (`sink_rows.py`); at last, products join the vector ops
+that read them (`fuse_products.py`). Each refusal is a remark.
 """
 
 from __future__ import annotations
@@ -351,7 +351,8 @@ def absorb(groups: list[Group], shapes: Shapes) -> bool:
     """
     Mark the groups of one row whose only readers are one group of more rows.
 
-    Each of its tasks makes the row again, which is cheaper than a launch.
+    Each of its tasks makes the row again, which is cheaper than a launch. It may be one
+    row for each leading index, as cos of a token is for all its heads.
     """
     marked = False
     for group in groups:
@@ -363,7 +364,7 @@ def absorb(groups: list[Group], shapes: Shapes) -> bool:
 
 
 def is_absorbed(group: Group, groups: list[Group], shapes: Shapes) -> bool:
-    """Whether a group of one row can be part of the group that reads it."""
+    """Whether a group of few rows can be part of the group that reads it."""
     users = {use.operation for value in group.outputs for use in value.uses}
     homes = [other for other in groups if not users.isdisjoint(other.ops)]
     own = domain_of(group.ops, shapes)

@@ -16,7 +16,8 @@ Marks on ops say what else was decided:
                     most N (0: of any size); its row values are made again in each
     npu.partial     on an assemble: each column tile stores its own row value
     npu.fold        on a reduction: of one such value a column tile, the row's
-    npu.narrow      on an op of one row: each task makes it again
+    npu.narrow      on an op of one row, or of one a leading index: each task makes it
+                    again
 """
 
 from __future__ import annotations

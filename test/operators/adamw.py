@@ -55,6 +55,7 @@ CASES = (
         1000,
         hyper={"lr": 0.5, "beta1": 0.5, "beta2": 0.75, "eps": 0.125, "decay": 0.0},
     ),
+    Case("long", 4_000_000, long=True),
 )
 DEFAULTS = {"lr": 1e-3, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "decay": 0.01}
 TINY = Case("tiny", 100)

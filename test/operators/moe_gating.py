@@ -45,6 +45,7 @@ CASES = (
     Case("extreme", 40, "extreme"),
     Case("few_allowed", 5, "barred"),
     Case("no_score", 3, "shut"),
+    Case("long", 8192, long=True),
     Case("many_tokens", 4096, long=True),
 )
 TINY = Case("tiny", 5)
