@@ -53,6 +53,32 @@ class Launch:
     def tasks(self) -> range:
         return range(self.first, self.first + self.count)
 
+    @cached_property
+    def _spans(self) -> dict[int, tuple[int, int]]:
+        """By allocation, the bytes between which all declared boxes lie."""
+        found: dict[int, tuple[int, int]] = {}
+        for table in self.tables:
+            for region in table.regions:
+                if not region.empty:
+                    low, high = region.bounds
+                    first, last = found.get(table.place.root, (low, high))
+                    found[table.place.root] = min(first, low), max(last, high)
+        return found
+
+    def may_meet(self, spans: Sequence[tuple[int, int, int]]) -> bool:
+        """Whether any of some allocations' bytes lies where it has boxes."""
+        mine = self._spans
+        for root, low, high in spans:
+            bounds = mine.get(root)
+            if bounds is not None and low < bounds[1] and bounds[0] < high:
+                return True
+        return False
+
+    @cached_property
+    def own(self) -> int:
+        """Its tasks, as a set."""
+        return (1 << self.count) - 1 << self.first
+
     def indices(self) -> Iterator[tuple[int, ...]]:
         return product(*map(range, self.grid))
 
@@ -188,13 +214,13 @@ class Order:
         return found
 
     def _overlapping(self, regions: Sequence[Region], events: Sequence[Launch]) -> int:
-        found: set[int] = set()
-        for event in events:
-            for table in event.tables:
-                for region in regions:
-                    if region.place.root == table.place.root and not region.empty:
-                        found.update(table.conflicting(region))
-        return self._past(list(found))
+        over = 0
+        spans = [(one.place.root, *one.bounds) for one in regions if not one.empty]
+        # The last one of a loop has most of the others behind it.
+        for event in reversed(events):
+            if event.may_meet(spans) and event.own & ~over:
+                over |= self._past(_conflicting(event, regions))
+        return over
 
 
 @dataclass
@@ -235,6 +261,16 @@ class Table:
             for number in np.flatnonzero(near)
             if self.regions[number].shares(region)
         ]
+
+
+def _conflicting(event: Launch, regions: Sequence[Region]) -> list[int]:
+    """The tasks of a launch whose declared boxes conflict with these regions."""
+    found: set[int] = set()
+    for table in event.tables:
+        for region in regions:
+            if region.place.root == table.place.root and not region.empty:
+                found.update(table.conflicting(region))
+    return list(found)
 
 
 def range_function_of_read(selector: Selector) -> list[tuple[int, int] | None]:
