@@ -72,8 +72,9 @@ def views_in(loop: scf.ForOp, value: SSAValue) -> Iterator[ViewOp]:
     """The views of `value` in a loop."""
     for use in value.uses:
         op = use.operation
-        plain = isinstance(op, ViewOp) and op.target is None and use.index == 0
-        if plain and defined_in(op.result, loop):
+        if not isinstance(op, ViewOp) or op.target is not None or use.index:
+            continue
+        if defined_in(op.result, loop):
             yield op
 
 
