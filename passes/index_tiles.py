@@ -6,6 +6,8 @@ box. A selection (top-k, argsort) visits its rows in tiles of columns, with list
 first, and a place to merge in, beside them. Lists hold `MAX_KEPT` elements at most: of
 more, one part after the other is selected, each by a visit of the row. A given vector
 tile is an upper bound.
+
+A scatter keeps the order of its rows, so that its columns are what cores can share.
 """
 
 from __future__ import annotations
@@ -38,6 +40,9 @@ MAX_MERGED = 2048
 MAX_KEPT = 2048
 """Elements that a selection keeps at once."""
 
+LEAST_ROW = 512
+"""Bytes of a row that a task of a scatter moves: of shorter pieces each is too slow."""
+
 
 def tiled_value(op: Operation) -> SSAValue:
     """The tensor that the tasks of an indexing op divide."""
@@ -55,6 +60,8 @@ def choose(
     *outer, most = given or (MAX_ROWS, MAX_COLUMNS)
     if isinstance(op, SELECTIONS) and not given:
         most = MAX_MERGED
+    if isinstance(op, SCATTERS) and not given and per_of(indexed(op)) == "row":
+        most = min(most, _share(dims, unit, machine))
     rows = _within(dims, -2, outer[-1] if outer else 1)
     columns = _within(dims, -1, most)
     need = _need(op, shapes)
@@ -67,6 +74,14 @@ def choose(
             return None
         columns = max(unit, columns // 2 // unit * unit)
     return None
+
+
+def _share(dims: Dims, unit: int, machine: Machine) -> int:
+    """Columns of each vector core, in units of 32 bytes, if all have some of a row."""
+    if len(dims) != 2 or not dims[-1].is_const:
+        return MAX_COLUMNS
+    each = -(-dims[-1].value // machine.vector_cores)
+    return max(-(-each // unit), LEAST_ROW // 32) * unit
 
 
 def _within(dims: Dims, axis: int, most: int) -> int:

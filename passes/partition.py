@@ -101,13 +101,19 @@ class PartitionPass(PyptocPass):
             push_views(function)
             join_pairs(function)
             loops = list(outermost_parallel(function))
-            if loops:
-                from pyptoc.passes.hoist_asserts import hoist_asserts
+            if not loops:
+                Ownership(ctx, function).run()
+                self._group(ctx, function, nests=False)
+                continue
+            from pyptoc.passes.hoist_asserts import hoist_asserts
+            from pyptoc.passes.read_carried import read_carried, read_initial
 
-                for loop in loops:
-                    hoist_asserts(ctx, loop)
+            for loop in loops:
+                hoist_asserts(ctx, loop)
+            views = read_carried(function)
             Ownership(ctx, function).run()
-            self._group(ctx, function, nests=self.nests and bool(loops))
+            self._group(ctx, function, nests=self.nests)
+            read_initial(views)
 
     def _group(self, ctx: PyptocContext, function: func.FuncOp, *, nests: bool) -> None:
         if nests:
