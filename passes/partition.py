@@ -43,7 +43,7 @@ from pyptoc.dialects.pypto.shape import AssembleOp
 from pyptoc.dialects.record import record
 from pyptoc.passes.base import PyptocPass
 from pyptoc.passes.cleanup import erase_dead
-from pyptoc.passes.form_tasks import outermost_parallel, perfect_nest
+from pyptoc.passes.form_tasks import outermost_parallel, parallel_nests
 from pyptoc.passes.groups import (
     CUT,
     FOLD,
@@ -150,9 +150,7 @@ def mark_groups_of_loops(
     """Let the bodies of loops be one task where they would be several groups."""
     from pyptoc.passes.mark_nests import mark_groups
 
-    bodies = [
-        perfect_nest(loop)[-1].body.block for loop in outermost_parallel(function)
-    ]
+    bodies = [nest[-1].body.block for nest in parallel_nests(function)]
     mark(bodies, fusion, form_block, trial=True)
     mark_groups(ctx, function)
     unmark(bodies)
@@ -214,6 +212,7 @@ class Grouping:
 
     def __post_init__(self) -> None:
         self.ops = list(self.block.ops)
+        self.places = {op: place for place, op in enumerate(self.ops)}
         self.producers = {op: self._producers(op) for op in self.ops}
         self._order_after_readers()
 
@@ -370,7 +369,8 @@ class Grouping:
         """Whether no path leaves `members` and comes back (an assert is a fence)."""
         tainted: set[Operation] = set()
         fenced = False
-        for op in self.ops:
+        places = [self.places[op] for op in members if op in self.places]
+        for op in self.ops[min(places) : max(places) + 1]:
             if op in members:
                 if fenced or not tainted.isdisjoint(self.producers[op]):
                     return False

@@ -167,7 +167,7 @@ func.func private @indexer(
     %q_turned: !index, %k_turned: !index_row, %weights: !weights, %hadamard_q: !hadamard, %hadamard_k: !hadamard, %cache_index: !slots,
     %index_cache: !index_cache, %index_scale_cache: !index_scale_cache, %act_seqs: !act, %block_table: !table)
     -> (!topk, !index_cache, !index_scale_cache)
-    attributes {pypto.tiles = #pypto.tiles<cube = #pypto.cube<m = [128, 128], k = [128, 128], n = [128, 128]>, vec = [64, 128]>} {
+    attributes {pypto.tiles = #pypto.tiles<cube = #pypto.cube<m = [128, 128], k = [128, 128], n = [64, 64]>>} {
   %q_h = pypto.matmul %q_turned, %hadamard_q to bf16 {tag = "hadamard_q"}
   %q, %q_s32 = pypto.quantize %q_h axis -1 to i8
   %q_s16   = pypto.cast %q_s32 to f16
@@ -186,34 +186,35 @@ func.func private @indexer(
   pypto.assert %s1 <= 4, "{0} steps for each sequence; the score buffer holds 4"
   %qs_w  = pypto.mul %q_scale, %weights
   %keys  = pypto.reshape %k_out[-1, 128, 128]
-  %kscal = pypto.reshape %ks_out[-1, 128]
   %none  = pypto.full -1[%t, 2048] : !topk
   %topk = pypto.forall (%i = 0 to %b) outs(%out = %none) {tag = "batch"} {
     %act   = pypto.read %act_seqs[%i]
     %first = pypto.index %i * %s1
-    %q3 = pypto.view %q[%first +: %s1, :, :]
-    %w2 = pypto.view %qs_w[%first +: %s1, :]
-    %w3 = pypto.reshape %w2[-1, 1, 64]
-    %s0 = pypto.empty[%s1, %act] {max = [4, 131072]} : tensor<?x?xf32>
-    %score = pypto.forall (%pos +: %n = 0 to %act step 128) outs(%so = %s0) {tag = "page"} {
+    %s0 = pypto.empty[%s1, %act, 1] {max = [4, 131072, 1]} : tensor<?x?x1xf32>
+    %score = pypto.forall (%j = 0 to %s1, %pos +: %n = 0 to %act step 128) outs(%so = %s0) {tag = "page"} {
       %page = pypto.index %pos floordiv 128
       %p    = pypto.read %block_table[%i, %page]
+      %tok  = pypto.index %first + %j
+      %q1   = pypto.view %q[%tok, :, :]                       // [64, 128]
+      %w1   = pypto.view %qs_w[%tok, :]
       %k    = pypto.view %keys[%p, 0 +: %n, :]
-      %ks   = pypto.view %kscal[%p, 0 +: %n]
-      %qk   = pypto.matmul %q3, %k {b_trans}                          // [s1, 64, n]
+      %ks   = pypto.view %ks_out[%p, 0 +: %n, :]
+      %qk   = pypto.matmul %k, %q1 {b_trans}                  // [n, 128] x [64, 128] -> i32 [n, 64]
       %qf   = pypto.cast %qk to f32
       %qr   = pypto.relu %qf
-      %qm   = pypto.mul %qr, 0.00048828125                            // 1/2048 keeps f16 in range
+      %qm   = pypto.mul %qr, 0.00048828125                    // 1/2048 keeps f16 in range
       %qh   = pypto.cast %qm to f16
-      %sh   = pypto.matmul %w3, %qh                                   // [s1, 1, n]: sum over the heads
-      %s2   = pypto.reshape %sh[%s1, %n]
+      %ph   = pypto.cast %qh to f32
+      %wf   = pypto.cast %w1 to f32
+      %pw   = pypto.mul %ph, %wf                              // f16 times f16, exact in f32
+      %sh   = pypto.sum %pw axis -1 {keepdim}                 // [n, 1], over the heads
       %kf   = pypto.cast %ks to f32
-      %s    = pypto.mul %s2, %kf
-      pypto.store %s into %so[0, %pos]
+      %s    = pypto.mul %sh, %kf
+      pypto.store %s into %so[%j, %pos, 0]
     }
     pypto.forall (%j = 0 to %s1) {tag = "topk"} {
       %eff = pypto.index max(%act - (%s1 - 1 - %j), 0)
-      %row = pypto.view %score[%j, 0 +: %eff]
+      %row = pypto.view %score[%j, 0 +: %eff, 0]
       %val, %idx = pypto.topk %row k 2048 axis -1 {pad_index = -1}
       %o   = pypto.index %first + %j
       pypto.store %idx into %out[%o, 0]
@@ -229,6 +230,7 @@ func.func private @sparse_attention(
   %t    = pypto.dim %q_nope, 0
   %b    = pypto.dim %act_seqs, 0
   %s1   = pypto.index %t floordiv max(%b, 1)
+  %qs   = pypto.concat %q_nope, %q_rope axis -1                        // [t, 128, 576]
   %kn8  = pypto.reshape %kv_cache[-1, 512]
   %kr16 = pypto.reshape %kr_cache[-1, 64]
   %ks32 = pypto.reshape %k_scale_cache[-1, 4]
@@ -245,14 +247,21 @@ func.func private @sparse_attention(
       %k8 = pypto.gather_rows %kn8 at %idx through %table page 128 {tag = "gather"}
       %ks = pypto.gather_rows %ks32 at %idx through %table page 128
       %kr = pypto.gather_rows %kr16 at %idx through %table page 128
-      %k4 = pypto.reshape %k8[-1, 4, 128]
-      %s4 = pypto.reshape %ks[-1, 4, 1]
-      %kd = pypto.dequantize %k4 scales %s4 to bf16
-      %kn = pypto.reshape %kd[-1, 512]
-      %k  = pypto.concat %kn, %kr axis -1                             // [n, 576]
-      %qn = pypto.view %q_nope[%r, :, :]
-      %qr = pypto.view %q_rope[%r, :, :]
-      %q  = pypto.concat %qn, %qr axis -1                             // [128, 576]
+      %a0 = pypto.view %k8[:, 0 +: 128]
+      %c0 = pypto.view %ks[:, 0 +: 1]
+      %d0 = pypto.dequantize %a0 scales %c0 to bf16
+      %a1 = pypto.view %k8[:, 128 +: 128]
+      %c1 = pypto.view %ks[:, 1 +: 1]
+      %d1 = pypto.dequantize %a1 scales %c1 to bf16
+      %a2 = pypto.view %k8[:, 256 +: 128]
+      %c2 = pypto.view %ks[:, 2 +: 1]
+      %d2 = pypto.dequantize %a2 scales %c2 to bf16
+      %a3 = pypto.view %k8[:, 384 +: 128]
+      %c3 = pypto.view %ks[:, 3 +: 1]
+      %d3 = pypto.dequantize %a3 scales %c3 to bf16
+      %k  = pypto.concat %d0, %d1, %d2, %d3, %kr axis -1              // [n, 576]
+      %kn = pypto.view %k[:, 0 +: 512]
+      %q  = pypto.view %qs[%r, :, :]
       %s  = pypto.matmul %q, %k {b_trans, tag = "qk", tile = #pypto.cube<m = [128, 128], k = [64, 64], n = [256, 256]>}
       %ss = pypto.mul %s, 0.041666666666666664                        // 576^-0.5
       %p  = pypto.softmax %ss axis -1 {tag = "softmax", tile = #pypto.vec<8, 2048>}
