@@ -129,6 +129,10 @@ class PartitionPass(PyptocPass):
         if fusion is not None:
             fusion.rewrite(form_block)
         mark(blocks_of(function), fusion, form_block)
+        if fusion is not None:
+            from pyptoc.passes.merge_rows import merge_rows
+
+            merge_rows(function, shapes)
 
     def _fusion(
         self, ctx: PyptocContext, function: func.FuncOp, shapes: Shapes
@@ -214,6 +218,7 @@ class Grouping:
 
     def __post_init__(self) -> None:
         self.ops = list(self.block.ops)
+        self.places = {op: place for place, op in enumerate(self.ops)}
         self.producers = {op: self._producers(op) for op in self.ops}
         self._order_after_readers()
 
@@ -370,7 +375,8 @@ class Grouping:
         """Whether no path leaves `members` and comes back (an assert is a fence)."""
         tainted: set[Operation] = set()
         fenced = False
-        for op in self.ops:
+        places = [self.places[op] for op in members if op in self.places]
+        for op in self.ops[min(places) : max(places) + 1]:
             if op in members:
                 if fenced or not tainted.isdisjoint(self.producers[op]):
                     return False
