@@ -229,6 +229,7 @@ func.func private @sparse_attention(
   %t    = pypto.dim %q_nope, 0
   %b    = pypto.dim %act_seqs, 0
   %s1   = pypto.index %t floordiv max(%b, 1)
+  %qs   = pypto.concat %q_nope, %q_rope axis -1                        // [t, 128, 576]
   %kn8  = pypto.reshape %kv_cache[-1, 512]
   %kr16 = pypto.reshape %kr_cache[-1, 64]
   %ks32 = pypto.reshape %k_scale_cache[-1, 4]
@@ -245,14 +246,21 @@ func.func private @sparse_attention(
       %k8 = pypto.gather_rows %kn8 at %idx through %table page 128 {tag = "gather"}
       %ks = pypto.gather_rows %ks32 at %idx through %table page 128
       %kr = pypto.gather_rows %kr16 at %idx through %table page 128
-      %k4 = pypto.reshape %k8[-1, 4, 128]
-      %s4 = pypto.reshape %ks[-1, 4, 1]
-      %kd = pypto.dequantize %k4 scales %s4 to bf16
-      %kn = pypto.reshape %kd[-1, 512]
-      %k  = pypto.concat %kn, %kr axis -1                             // [n, 576]
-      %qn = pypto.view %q_nope[%r, :, :]
-      %qr = pypto.view %q_rope[%r, :, :]
-      %q  = pypto.concat %qn, %qr axis -1                             // [128, 576]
+      %a0 = pypto.view %k8[:, 0 +: 128]
+      %c0 = pypto.view %ks[:, 0 +: 1]
+      %d0 = pypto.dequantize %a0 scales %c0 to bf16
+      %a1 = pypto.view %k8[:, 128 +: 128]
+      %c1 = pypto.view %ks[:, 1 +: 1]
+      %d1 = pypto.dequantize %a1 scales %c1 to bf16
+      %a2 = pypto.view %k8[:, 256 +: 128]
+      %c2 = pypto.view %ks[:, 2 +: 1]
+      %d2 = pypto.dequantize %a2 scales %c2 to bf16
+      %a3 = pypto.view %k8[:, 384 +: 128]
+      %c3 = pypto.view %ks[:, 3 +: 1]
+      %d3 = pypto.dequantize %a3 scales %c3 to bf16
+      %k  = pypto.concat %d0, %d1, %d2, %d3, %kr axis -1              // [n, 576]
+      %kn = pypto.view %k[:, 0 +: 512]
+      %q  = pypto.view %qs[%r, :, :]
       %s  = pypto.matmul %q, %k {b_trans, tag = "qk", tile = #pypto.cube<m = [128, 128], k = [64, 64], n = [256, 256]>}
       %ss = pypto.mul %s, 0.041666666666666664                        // 576^-0.5
       %p  = pypto.softmax %ss axis -1 {tag = "softmax", tile = #pypto.vec<8, 2048>}

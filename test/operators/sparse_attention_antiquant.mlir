@@ -12,6 +12,7 @@ func.func @sparse_attention_antiquant(
   %b    = pypto.dim %act_seqs, 0
   %s1   = pypto.index %t floordiv max(%b, 1)
   pypto.assert %s1 * %b == %t, "{1} tokens are not a whole number of steps for each sequence"
+  %qs   = pypto.concat %q_nope, %q_rope axis -1
   %rows = pypto.reshape %cache[-1, 656]
   %o0   = pypto.full 0.0[%t, 128, 512] : tensor<?x128x512xbf16>     // a token with no key gives zeros
   %out = pypto.forall (%r = 0 to %t) outs(%o = %o0) {tag = "token"} {
@@ -24,17 +25,23 @@ func.func @sparse_attention_antiquant(
       %idx   = pypto.view %topk[%r, 0 +: %n]
       %table = pypto.view %block_table[%i, :]
       %kv    = pypto.gather_rows %rows at %idx through %table page 128 {tag = "gather"}    // [n, 656] i8
-      %k8    = pypto.view %kv[:, 0 +: 512]
       %kr    = pypto.view %kv[:, 512 +: 128] to bf16                                       // [n, 64]
       %ks    = pypto.view %kv[:, 640 +: 16] to f32                                         // [n, 4]
-      %k4    = pypto.reshape %k8[-1, 4, 128]
-      %s4    = pypto.reshape %ks[-1, 4, 1]
-      %kd    = pypto.dequantize %k4 scales %s4 to bf16
-      %kn    = pypto.reshape %kd[-1, 512]
-      %k     = pypto.concat %kn, %kr axis -1                                               // [n, 576]
-      %qn    = pypto.view %q_nope[%r, :, :]
-      %qr    = pypto.view %q_rope[%r, :, :]
-      %q     = pypto.concat %qn, %qr axis -1                                               // [128, 576]
+      %a0    = pypto.view %kv[:, 0 +: 128]
+      %c0    = pypto.view %ks[:, 0 +: 1]
+      %d0    = pypto.dequantize %a0 scales %c0 to bf16
+      %a1    = pypto.view %kv[:, 128 +: 128]
+      %c1    = pypto.view %ks[:, 1 +: 1]
+      %d1    = pypto.dequantize %a1 scales %c1 to bf16
+      %a2    = pypto.view %kv[:, 256 +: 128]
+      %c2    = pypto.view %ks[:, 2 +: 1]
+      %d2    = pypto.dequantize %a2 scales %c2 to bf16
+      %a3    = pypto.view %kv[:, 384 +: 128]
+      %c3    = pypto.view %ks[:, 3 +: 1]
+      %d3    = pypto.dequantize %a3 scales %c3 to bf16
+      %k     = pypto.concat %d0, %d1, %d2, %d3, %kr axis -1                                // [n, 576]
+      %kn    = pypto.view %k[:, 0 +: 512]
+      %q     = pypto.view %qs[%r, :, :]                                                    // [128, 576]
       %s     = pypto.matmul %q, %k {b_trans, tag = "qk", tile = #pypto.cube<m = [128, 128], k = [64, 64], n = [256, 256]>}
       %ss    = pypto.mul %s, 0.041666666666666664                                          // 576^-0.5
       %p     = pypto.softmax %ss axis -1 {tag = "softmax", tile = #pypto.vec<8, 2048>}

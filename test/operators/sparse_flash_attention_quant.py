@@ -68,7 +68,7 @@ BREAKS = (
     ("%act - %s1 + 1 + %j", "%act - %s1 + %j"),
     ("%r mod %s1", "0 * %r"),
     ("gather_rows %kr16 at %idx through %table page 128", "gather_rows %kr16 at %idx"),
-    ("dequantize %k4 scales %s4", "dequantize %k4 scales %s4, %s4"),
+    ("dequantize %a3 scales %c3", "dequantize %a3 scales %c3, %c3"),
 )
 
 
