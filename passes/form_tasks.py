@@ -81,9 +81,32 @@ def form(ctx: PyptocContext, loop: scf.ForOp) -> None:
             member.attributes[GRID] = UnitAttr()
         return
     ctx.remark(loop, f"the loop launches tasks in each iteration: {reason}")
-    inner = nest[1] if len(nest) > 1 else None
-    if inner is not None:
+    for inner in parallel_inside(loop):
         form(ctx, inner)
+
+
+def parallel_inside(loop: scf.ForOp) -> list[scf.ForOp]:
+    """The parallel loops that the body of `loop` has, not those inside of them."""
+    return [op for op in loop.body.block.ops if is_parallel(op)]
+
+
+def parallel_nests(function: func.FuncOp) -> Iterator[list[scf.ForOp]]:
+    """
+    Perfect nests of parallel loops, outer ones first.
+
+    What is inside a nest is looked for when that nest has been dealt with, and left
+    out if it, or a loop of it, is marked as one task by then.
+    """
+    for loop in outermost_parallel(function):
+        yield from _nests_from(loop)
+
+
+def _nests_from(loop: scf.ForOp) -> Iterator[list[scf.ForOp]]:
+    nest = perfect_nest(loop)
+    yield nest
+    if not any(WHOLE in member.attributes for member in nest):
+        for inner in parallel_inside(nest[-1]):
+            yield from _nests_from(inner)
 
 
 def perfect_nest(loop: scf.ForOp) -> list[scf.ForOp]:

@@ -16,7 +16,7 @@ from pyptoc.dialects.context import PyptocContext
 from pyptoc.dialects.npu_attrs import Unit
 from pyptoc.dialects.pypto.shape import ReshapeOp
 from pyptoc.passes.compared import Compared
-from pyptoc.passes.form_tasks import outermost_parallel, perfect_nest
+from pyptoc.passes.form_tasks import parallel_nests, perfect_nest
 from pyptoc.passes.groups import groups_in
 from pyptoc.passes.nest_report import report
 from pyptoc.passes.nest_tiles import NestCandidate, candidates
@@ -28,19 +28,19 @@ from pyptoc.passes.whole_nests import NestBody, UnfitError
 
 def mark_nests(ctx: PyptocContext, function: func.FuncOp) -> None:
     """Mark nests whose body has loops, or products that read others."""
-    for loop in outermost_parallel(function):
-        if is_several(perfect_nest(loop)[-1].body.block):
-            mark(ctx, loop)
+    for nest in parallel_nests(function):
+        if is_several(nest[-1].body.block):
+            mark(ctx, nest[0])
 
 
 def mark_groups(ctx: PyptocContext, function: func.FuncOp) -> None:
     """Mark nests whose body is several groups, which then are groups no more."""
-    for loop in outermost_parallel(function):
-        block = perfect_nest(loop)[-1].body.block
+    for nest in parallel_nests(function):
+        block = nest[-1].body.block
         groups = groups_in(block)
         if is_several(block) or len(groups) < 2:
             continue
-        mark(ctx, loop)
+        mark(ctx, nest[0])
         if is_whole(block):
             for group in groups:
                 group.unmark()

@@ -43,7 +43,7 @@ from pyptoc.dialects.pypto.shape import AssembleOp
 from pyptoc.dialects.record import record
 from pyptoc.passes.base import PyptocPass
 from pyptoc.passes.cleanup import erase_dead
-from pyptoc.passes.form_tasks import outermost_parallel, perfect_nest
+from pyptoc.passes.form_tasks import outermost_parallel, parallel_nests
 from pyptoc.passes.groups import (
     CUT,
     FOLD,
@@ -154,9 +154,7 @@ def mark_groups_of_loops(
     """Let the bodies of loops be one task where they would be several groups."""
     from pyptoc.passes.mark_nests import mark_groups
 
-    bodies = [
-        perfect_nest(loop)[-1].body.block for loop in outermost_parallel(function)
-    ]
+    bodies = [nest[-1].body.block for nest in parallel_nests(function)]
     mark(bodies, fusion, form_block, trial=True)
     mark_groups(ctx, function)
     unmark(bodies)

@@ -108,7 +108,48 @@ def blocks(x: Any, y: Any) -> Any:
     return 2 * x + np.repeat(y[:, None], x.shape[1], 1), np.exp(x[:, :, :8])
 
 
+def best(q: Any, k: Any, length: Any) -> Any:
+    q, k = wide(q, k)
+    out = np.full((len(length), 4, 8), -1.0)
+    for b, n in enumerate(length):
+        scores = np.maximum(q @ k[:n].T, 0).sum(axis=1)
+        top = -np.sort(-scores, axis=1)[:, :8]
+        out[b, :, : top.shape[1]] = top
+    return (out,)
+
+
+BEST = """
+func.func @f(%q: tensor<4x32x64xf16>, %k: tensor<?x64xf16>, %length: tensor<3xi32>)
+    -> tensor<3x4x8xf32> {
+  %o0 = pypto.empty[3, 4, 8] : tensor<3x4x8xf32>
+  %out = pypto.forall (%b = 0 to 3) outs(%o = %o0) {
+    %n = pypto.read %length[%b]
+    %s0 = pypto.empty[4, %n, 1] {max = [4, 4096, 1]} : tensor<4x?x1xf32>
+    %s = pypto.forall (%j = 0 to 4, %i +: %m = 0 to %n step 48) outs(%so = %s0) {
+      %qj = pypto.view %q[%j, :, :]
+      %ki = pypto.view %k[%i +: %m, :]
+      %y = pypto.matmul %ki, %qj {b_trans}
+      %r = pypto.relu %y
+      %t = pypto.sum %r axis -1 {keepdim}
+      pypto.store %t into %so[%j, %i, 0]
+    }
+    pypto.forall (%j = 0 to 4) {
+      %row = pypto.view %s[%j, 0 +: %n, 0]
+      %v, %at = pypto.topk %row k 8 axis -1 {pad_index = -1, pad_value = -1.0}
+      pypto.store %v into %o[%b, %j, 0]
+    }
+  }
+  func.return %out : tensor<3x4x8xf32>
+}
+"""
 NESTS: dict[str, Nest] = {
+    "a nest inside of a loop that launches": Nest(
+        BEST,
+        {"q": ((4, 32, 64), F16), "k": ((101, 64), F16)},
+        best,
+        launches=2,
+        given={"length": np.array([101, 0, 5], np.int32)},
+    ),
     "two products, one after the other": Nest(
         MLP.format(first="", second=""), MLP_SHAPES, mlp
     ),
@@ -362,6 +403,7 @@ def test_random_nests(seed: int) -> None:
     [
         "two products, one after the other",
         "a carried matrix that products read and add to",
+        "a nest inside of a loop that launches",
     ],
 )
 def test_cores_that_meet_in_memory(name: str) -> None:
