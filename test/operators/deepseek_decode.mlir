@@ -167,7 +167,7 @@ func.func private @indexer(
     %q_turned: !index, %k_turned: !index_row, %weights: !weights, %hadamard_q: !hadamard, %hadamard_k: !hadamard, %cache_index: !slots,
     %index_cache: !index_cache, %index_scale_cache: !index_scale_cache, %act_seqs: !act, %block_table: !table)
     -> (!topk, !index_cache, !index_scale_cache)
-    attributes {pypto.tiles = #pypto.tiles<cube = #pypto.cube<m = [128, 128], k = [128, 128], n = [128, 128]>, vec = [64, 128]>} {
+    attributes {pypto.tiles = #pypto.tiles<cube = #pypto.cube<m = [128, 128], k = [128, 128], n = [64, 64]>>} {
   %q_h = pypto.matmul %q_turned, %hadamard_q to bf16 {tag = "hadamard_q"}
   %q, %q_s32 = pypto.quantize %q_h axis -1 to i8
   %q_s16   = pypto.cast %q_s32 to f16
@@ -186,34 +186,35 @@ func.func private @indexer(
   pypto.assert %s1 <= 4, "{0} steps for each sequence; the score buffer holds 4"
   %qs_w  = pypto.mul %q_scale, %weights
   %keys  = pypto.reshape %k_out[-1, 128, 128]
-  %kscal = pypto.reshape %ks_out[-1, 128]
   %none  = pypto.full -1[%t, 2048] : !topk
   %topk = pypto.forall (%i = 0 to %b) outs(%out = %none) {tag = "batch"} {
     %act   = pypto.read %act_seqs[%i]
     %first = pypto.index %i * %s1
-    %q3 = pypto.view %q[%first +: %s1, :, :]
-    %w2 = pypto.view %qs_w[%first +: %s1, :]
-    %w3 = pypto.reshape %w2[-1, 1, 64]
-    %s0 = pypto.empty[%s1, %act] {max = [4, 131072]} : tensor<?x?xf32>
-    %score = pypto.forall (%pos +: %n = 0 to %act step 128) outs(%so = %s0) {tag = "page"} {
+    %s0 = pypto.empty[%s1, %act, 1] {max = [4, 131072, 1]} : tensor<?x?x1xf32>
+    %score = pypto.forall (%j = 0 to %s1, %pos +: %n = 0 to %act step 128) outs(%so = %s0) {tag = "page"} {
       %page = pypto.index %pos floordiv 128
       %p    = pypto.read %block_table[%i, %page]
+      %tok  = pypto.index %first + %j
+      %q1   = pypto.view %q[%tok, :, :]                       // [64, 128]
+      %w1   = pypto.view %qs_w[%tok, :]
       %k    = pypto.view %keys[%p, 0 +: %n, :]
-      %ks   = pypto.view %kscal[%p, 0 +: %n]
-      %qk   = pypto.matmul %q3, %k {b_trans}                          // [s1, 64, n]
+      %ks   = pypto.view %ks_out[%p, 0 +: %n, :]
+      %qk   = pypto.matmul %k, %q1 {b_trans}                  // [n, 128] x [64, 128] -> i32 [n, 64]
       %qf   = pypto.cast %qk to f32
       %qr   = pypto.relu %qf
-      %qm   = pypto.mul %qr, 0.00048828125                            // 1/2048 keeps f16 in range
+      %qm   = pypto.mul %qr, 0.00048828125                    // 1/2048 keeps f16 in range
       %qh   = pypto.cast %qm to f16
-      %sh   = pypto.matmul %w3, %qh                                   // [s1, 1, n]: sum over the heads
-      %s2   = pypto.reshape %sh[%s1, %n]
+      %ph   = pypto.cast %qh to f32
+      %wf   = pypto.cast %w1 to f32
+      %pw   = pypto.mul %ph, %wf                              // f16 times f16, exact in f32
+      %sh   = pypto.sum %pw axis -1 {keepdim}                 // [n, 1], over the heads
       %kf   = pypto.cast %ks to f32
-      %s    = pypto.mul %s2, %kf
-      pypto.store %s into %so[0, %pos]
+      %s    = pypto.mul %sh, %kf
+      pypto.store %s into %so[%j, %pos, 0]
     }
     pypto.forall (%j = 0 to %s1) {tag = "topk"} {
       %eff = pypto.index max(%act - (%s1 - 1 - %j), 0)
-      %row = pypto.view %score[%j, 0 +: %eff]
+      %row = pypto.view %score[%j, 0 +: %eff, 0]
       %val, %idx = pypto.topk %row k 2048 axis -1 {pad_index = -1}
       %o   = pypto.index %first + %j
       pypto.store %idx into %out[%o, 0]

@@ -125,7 +125,6 @@ def source(case: Case) -> str:
         "[-1, 128, 192]": f"[-1, {size.heads}, 192]",
         "[-1, 64, 128]": f"[-1, {size.indexer_heads}, 128]",
         "%q_s16[-1, 64]": f"%q_s16[-1, {size.indexer_heads}]",
-        "%w2[-1, 1, 64]": f"%w2[-1, 1, {size.indexer_heads}]",
         "[%t, 2048]": f"[%t, {size.top}]",
         "[%t, 128, 512]": f"[%t, {size.heads}, 512]",
         "k 2048 axis": f"k {size.top} axis",

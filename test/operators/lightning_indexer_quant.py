@@ -62,7 +62,7 @@ TINY = Case("tiny", (130,), steps=2)
 BREAKS = (
     ("%act - (%s1 - 1 - %j)", "%act - 64"),
     ("pypto.relu %qf", "pypto.neg %qf"),
-    ("pypto.mul %s2, %kf", "pypto.mul %s2, 1.0"),
+    ("pypto.mul %sh, %kf", "pypto.mul %sh, 1.0"),
     ("%page = pypto.index %pos floordiv 128", "%page = pypto.index %pos floordiv 256"),
     ("pypto.mul %q_scale, %weight", "pypto.mul %q_scale, %q_scale"),
 )
