@@ -129,10 +129,6 @@ class PartitionPass(PyptocPass):
         if fusion is not None:
             fusion.rewrite(form_block)
         mark(blocks_of(function), fusion, form_block)
-        if fusion is not None:
-            from pyptoc.passes.merge_rows import merge_rows
-
-            merge_rows(function, shapes)
 
     def _fusion(
         self, ctx: PyptocContext, function: func.FuncOp, shapes: Shapes

@@ -36,10 +36,10 @@ func.func @blocks_in_blocks(%x: tensor<?x32xf32>) -> tensor<?x32xf32> {
   func.return %s : tensor<?x32xf32>
 }
 
-// Memory in another shape: 8 rows of 32 are a row of 256, 64 of them half a tile of 16.
+// Memory in another shape: rows of 8 x 32 are rows of 256.
 // CHECK-LABEL: func.func @reshaped
 // CHECK: [[T:%[0-9]+]] = npu.tasks {{.*}} {tag = "exp"}
-// CHECK: npu.tasks ([[I:%[_i0-9]+]]) {{.*}} after([[T]][[[I]] floordiv 2, *])
+// CHECK: npu.tasks ([[I:%[_i0-9]+]], {{.*}} after([[T]][[[I]] floordiv 16, *])
 func.func @reshaped(%x: tensor<?x256xf32>) -> tensor<?x8x1xf32> {
   %e = pypto.exp %x {tile = #pypto.vec<16, 256>}
   %r = pypto.reshape %e[-1, 8, 32]
