@@ -127,6 +127,10 @@ def _dispatch(options: Options) -> int:
         from pyptoc.sweep_command import sweep
 
         return sweep(options)
+    if options.explore is not None:
+        from pyptoc.explorer.command import explore
+
+        return explore(options)
     from pyptoc.command import execute
 
     return execute(options)
