@@ -44,7 +44,7 @@ def launch_data(module: ModuleOp, text: LocatedText) -> Data:
         {
             **_node(op, text),
             "tag": _tag(op) or _tag(kernels.get(_callee(op))),
-            "row": text.rows.get(op, 0),
+            "row": text.rows[op],
             "loops": [[number[loop], _loop(loop)] for loop in loops],
         }
         for op, loops in found

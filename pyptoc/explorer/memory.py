@@ -43,7 +43,7 @@ def _kernel(
         by_space.setdefault(life.alloc.type.space.value, []).append(buffer)
     return {
         "name": name,
-        "row": text.rows.get(kernel, 0),
+        "row": text.rows[kernel],
         "length": max(life.end for life in lives) + 1,
         "spaces": [
             {"name": space, "bytes": machine.space(space).bytes, "buffers": buffers}
@@ -54,9 +54,9 @@ def _kernel(
 
 def _buffer(life: Lifetime, text: LocatedText) -> Data:
     alloc, kind = life.alloc, life.alloc.type
-    hint = alloc.results[0].name_hint
+    row = text.rows[alloc]
     return {
-        "name": f"%{hint}" if hint else f"{kind.rows}x{kind.columns}",
+        "name": text.lines[row].partition("=")[0].strip(),
         "type": f"{kind.rows}x{kind.columns}x{kind.element_type}",
         "channel": alloc.name == "tile.channel",
         "address": alloc.address,
@@ -64,6 +64,6 @@ def _buffer(life: Lifetime, text: LocatedText) -> Data:
         "slots": alloc.slot_count,
         "start": life.start,
         "end": life.end,
-        "row": text.rows.get(alloc, 0),
+        "row": row,
         "pipes": sorted(pipe.value for pipe in life.pipes),
     }

@@ -66,6 +66,7 @@
     spacer.style.height = `${rows.length * HEIGHT}px`;
     box.setAttribute("aria-rowcount", String(rows.length));
     cursor = { row: -1, side: "b" };
+    glance = null;
     title(step, all);
     measure();
   };
@@ -154,20 +155,29 @@
     drawRuler();
   };
 
-  // The whole text at a glance: changes, followed lines, and what is in sight.
+  // The whole text at a glance: changes and followed lines, drawn when they change, and
+  // what is in sight.
+  let glance = null;
+  const scaleOf = () => Math.min(ruler.clientHeight / Math.max(rows.length, 1), HEIGHT);
   const drawRuler = () => {
-    const height = ruler.clientHeight, context = ruler.getContext("2d");
-    ruler.height = height;
-    const scale = rows.length ? Math.min(height / rows.length, HEIGHT) : 0;
+    if (!glance || glance.height !== ruler.clientHeight) glance = drawGlance();
+    const context = ruler.getContext("2d");
+    ruler.height = ruler.clientHeight;
+    context.globalAlpha = 0.6;
+    context.fillStyle = explorer.color("line");
+    context.fillRect(0, (box.scrollTop / HEIGHT) * scaleOf(), 14, Math.max((box.clientHeight / HEIGHT) * scaleOf(), 6));
+    context.globalAlpha = 1;
+    if (glance.height) context.drawImage(glance, 0, 0);
+  };
+  const drawGlance = () => {
+    const drawn = el("canvas", { width: 14, height: ruler.clientHeight });
+    const context = drawn.getContext("2d");
+    const scale = scaleOf();
     const mark = (at, name, x, width) => {
       context.fillStyle = name;
       context.fillRect(x, at * scale, width, Math.max(scale, 2));
     };
-    const paints = Object.fromEntries(["line", "add-word", "del-word", "kin-edge", "bad"].map((name) => [name, explorer.color(name)]));
-    context.fillStyle = paints.line;
-    context.globalAlpha = 0.6;
-    context.fillRect(0, (box.scrollTop / HEIGHT) * scale, 14, Math.max((box.clientHeight / HEIGHT) * scale, 6));
-    context.globalAlpha = 1;
+    const paints = Object.fromEntries(["add-word", "del-word", "kin-edge", "bad"].map((name) => [name, explorer.color(name)]));
     rows.forEach((row, at) => {
       if (isChange(row)) {
         if (row.a >= 0) mark(at, paints["del-word"], 1, 5);
@@ -176,10 +186,10 @@
       if (row.kind === kinds.note && row.tone === "error") mark(at, paints.bad, 0, 14);
       if (["a", "b"].some((side) => row[side] >= 0 && explorer.isKin(explorer.dumpOf(sides[side]), row[side]))) mark(at, paints["kin-edge"], 11, 3);
     });
+    return drawn;
   };
   ruler.addEventListener("click", (event) => {
-    const scale = Math.min(ruler.clientHeight / Math.max(rows.length, 1), HEIGHT);
-    goTo(Math.floor(event.offsetY / scale));
+    goTo(Math.floor(event.offsetY / scaleOf()));
   });
 
   let waiting = false;
@@ -243,9 +253,10 @@
   };
   explorer.on("start", open);
   explorer.on("step", open);
-  explorer.on("follow", later);
+  const afresh = () => { glance = null; later(); };
+  explorer.on("follow", afresh);
   explorer.on("search", later);
-  explorer.on("theme", later);
+  explorer.on("theme", afresh);
   explorer.on("view", () => { if (state.view === "code") { measure(); later(); } });
   explorer.on("reveal", () => {
     const { row } = state.chosen;

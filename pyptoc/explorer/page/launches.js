@@ -5,7 +5,7 @@
   const { nodes, edges } = data.launches;
   const view = byId("view-launches");
   view.classList.add("scrolled");
-  const HIGH = 50, INDENT = 26, LANE = 14;
+  const HIGH = 50, INDENT = 26, WIDEST = 380;
 
   if (!nodes.length) {
     view.append(explorer.nothing(explorer.failed ? "The program did not compile, so there are no launches."
@@ -22,7 +22,8 @@
     lanes[lane].push([arc.low, arc.high]);
     arc.lane = lane;
   });
-  const margin = Math.min(lanes.length, 30) * LANE + 34;
+  const pitch = Math.min(14, WIDEST / Math.max(lanes.length, 1));
+  const margin = lanes.length * pitch + 34;
   const middle = (at) => at * HIGH + HIGH / 2 + 6;
   const leftOf = (node) => margin + node.loops.length * INDENT;
 
@@ -35,7 +36,7 @@
   definitions.append(marker);
   drawing.append(definitions);
   for (const arc of arcs) {
-    const x = margin - 20 - Math.min(arc.lane, 29) * LANE;
+    const x = margin - 20 - arc.lane * pitch;
     const [y, end] = [middle(arc.from) + 7, middle(arc.to) - 7];
     const [from, to] = [leftOf(nodes[arc.from]), leftOf(nodes[arc.to])];
     const bend = Math.min(8, Math.abs(end - y) / 2) * Math.sign(end - y || 1);
@@ -46,9 +47,8 @@
     drawing.append(arc.path);
   }
 
-  const name = (at) => nodes[at].name + (nodes[at].tag ? ` [${nodes[at].tag}]` : "");
   const waitsOf = (at) => arcs.filter((arc) => arc.to === at)
-    .map((arc) => `${name(arc.from)} ${arc.text}${arc.carried ? ", of an earlier trip" : ""}`);
+    .map((arc) => `${nodes[arc.from].name} ${arc.text}${arc.carried ? ", of an earlier trip" : ""}`);
   const buttons = nodes.map((node, at) => {
     const waits = waitsOf(at);
     const made = el("button", {

@@ -35,7 +35,7 @@
       : step.kind === "source" ? count(explorer.dumpOf(at).lines.length, "line") : count(data.errors.length, "error");
     const look = step.kind === "failed" ? "failed" : step.changed ? "changed" : "same";
     const top = Object.entries(step.ops).slice(0, 12).map(([op, times]) => `${times} ${op}`).join("\n");
-    const title = step.kind === "source" ? data.name : step.name;
+    const title = step.kind === "source" ? data.name.split("/").pop() : step.name;
     return el(
       "li",
       {
@@ -76,6 +76,12 @@
     explorer.failed ? "does not compile" : "",
   ].filter(Boolean).join("  ·  ");
   byId("only-changed").addEventListener("change", (event) => list.classList.toggle("only-changed", event.target.checked));
+
+  list.addEventListener("keydown", (event) => {
+    if (event.key !== "Home" && event.key !== "End") return;
+    explorer.show(event.key === "Home" ? 0 : explorer.last);
+    event.preventDefault();
+  });
 
   // The next entry that is shown in the list, in a direction.
   explorer.stepBy = (direction) => {

@@ -41,7 +41,14 @@ const explorer = (() => {
     return made;
   };
   const byId = (id) => document.getElementById(id);
-  const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+  // A colour of the style as the canvas takes it, for the scheme that is on.
+  const probe = document.createElement("i");
+  probe.hidden = true;
+  document.body.append(probe);
+  const color = (name) => {
+    probe.style.color = `var(--${name})`;
+    return getComputedStyle(probe).color;
+  };
   const hue = (number) => `c${number % 8}`;
 
   const dumpOf = (step) => data.dumps[data.steps[step].dump];

@@ -6,7 +6,7 @@
   view.classList.add("scrolled");
   const time = data.timeline;
   if (time.reason !== undefined) {
-    const give = explorer.failed ? "" : "\n\nSizes come from --bind=M=16,.. or a case: --case=NAME. pyptoc FILE --describe lists what the operator takes.";
+    const give = time.reason.includes("--bind") ? "\n\nA case gives all sizes: --case=NAME. pyptoc FILE --describe lists both." : "";
     view.append(explorer.nothing(`No modelled timeline: ${time.reason}${give}`));
     return;
   }
