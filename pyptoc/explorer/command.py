@@ -67,7 +67,9 @@ def explore(options: Options) -> int:
         stream.write(page(shown).encode("utf-8", "replace"))
     passes = [step for step in recorder.steps if step.kind == "pass"]
     changed = sum(step.changed for step in passes)
-    print(f"explore   {options.explore}: {len(passes)} passes, {changed} changed the IR")
+    print(
+        f"explore   {options.explore}: {len(passes)} passes, {changed} changed the IR"
+    )
     return code
 
 
@@ -114,6 +116,7 @@ def _simulate(shown: Shown, module: ModuleOp, options: Options, known: Any) -> N
     from pyptoc.runtime.timing import simulate
 
     signature, inputs = known
+    shown.recorder.doing = "simulate"
     seed = options.random_inputs or 0
     try:
         shown.timeline = simulate(module, shown.machine, signature, inputs, seed)

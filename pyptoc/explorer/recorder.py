@@ -102,7 +102,9 @@ class Recorder(Watcher):
         parsed = self._dump(self._text(module))
         written = self._dump(self._source())
         self.steps.append(Step("source", "source", written, True))
-        step = Step("parse", "parse", parsed, True, summary="the text as IR, with types")
+        step = Step(
+            "parse", "parse", parsed, True, summary="the text as IR, with types"
+        )
         self._finish(step, module)
 
     def before(self, each: PyptocPass, module: ModuleOp) -> None:
@@ -122,7 +124,9 @@ class Recorder(Watcher):
     def failed(self) -> None:
         """What runs now has failed: the last entry, with the text before it."""
         if not self.steps:
-            self.steps.append(Step("source", "source", self._dump(self._source()), True))
+            self.steps.append(
+                Step("source", "source", self._dump(self._source()), True)
+            )
         step = Step(self.doing, "failed", self.steps[-1].dump)
         step.remarks = self._new_remarks()
         self.steps.append(step)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import html.parser
 import json
 import re
-import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from browsing import errors, requests
 from inprocess import call
 
 EVIL = "</script><script>window.evil = 1</script>'\"<b>&amp;"
@@ -172,33 +172,6 @@ def test_tables_without_scripts(page: Path, source: Path) -> None:
     assert tables.scripts == 6
 
 
-@pytest.fixture
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    webdriver = pytest.importorskip("selenium.webdriver")
-    from selenium.webdriver.chrome.service import Service
-
-    binary = shutil.which("chromium") or shutil.which("google-chrome")
-    driver = shutil.which("chromedriver")
-    if binary is None or driver is None:
-        pytest.skip(
-            "no chromium with chromedriver here (apt-get install chromium-driver)"
-        )
-    options = webdriver.ChromeOptions()
-    options.binary_location = binary
-    for word in (
-        *("headless", "no-sandbox", "disable-gpu", "disable-quic", "no-first-run"),
-        *("disable-background-networking", "disable-component-update", "disable-sync"),
-        *("window-size=1400,1000", f"user-data-dir={tmp_path_factory.mktemp('user')}"),
-    ):
-        options.add_argument(f"--{word}")
-    options.set_capability(
-        "goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"}
-    )
-    started = webdriver.Chrome(service=Service(driver), options=options)
-    yield started
-    started.quit()
-
-
 PLOTS = (
     *("plot-roofs", "plot-use", "plot-tasks", "plot-pipes", "plot-bytes"),
     *("plot-roofline-cube", "plot-roofline-vector"),
@@ -287,19 +260,8 @@ def check_plots(shown: Page) -> None:
 
 
 def check_no_errors_and_no_requests(shown: Page, page: Path) -> None:
-    assert shown.browser.get_log("browser") == []
-    messages = [
-        json.loads(entry["message"])["message"]
-        for entry in shown.browser.get_log("performance")
-    ]
-    urls = {
-        message["params"]["request"]["url"]
-        for message in messages
-        if message["method"] == "Network.requestWillBeSent"
-        and message["params"]["documentURL"] == page.as_uri()
-    }
-    inside = ("data:", "blob:")
-    assert {url for url in urls if not url.startswith(inside)} == {page.as_uri()}
+    assert errors(shown.browser) == []
+    assert requests(shown.browser, page) == {page.as_uri()}
 
 
 def check_texts_of_the_input_are_texts(shown: Page, source: Path) -> None:

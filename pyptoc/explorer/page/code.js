@@ -25,7 +25,10 @@
         { tone: "error", text: `${error.severity}[${error.code}]: ${error.message}` + (error.place && row < 0 ? `  (${error.place})` : "") },
         ...[error.label, ...error.details].filter(Boolean).map((text) => ({ tone: "detail", text })),
       ];
-      const caret = " ".repeat(Math.max(error.column - 1, 0)) + "^".repeat(Math.max(error.length, 1));
+      // What is wrong with all of an operation stands under its name.
+      const name = /^[a-z]+(?:\.\w+)+/.exec(isSource && row >= 0 ? explorer.lineText(dump, row).slice(error.column - 1) : "");
+      const length = error.length === 1 && name ? name[0].length : error.length;
+      const caret = " ".repeat(Math.max(error.column - 1, 0)) + "^".repeat(Math.max(length, 1));
       if (isSource && row >= 0) texts.unshift({ tone: "caret", text: caret });
       notes.set(row, [...(notes.get(row) || []), ...texts]);
     }
@@ -109,6 +112,9 @@
     return said.filter((one) => places.some(([row, column]) => row === one.line && column === one.column));
   };
 
+  const partsOf = (row) => explorer.changedPart(
+    explorer.lineText(explorer.dumpOf(sides.a), row.a), explorer.lineText(explorer.dumpOf(sides.b), row.b));
+
   const cell = (at, row, side, columns) => {
     const line = row[side];
     if (line < 0) return el("div", { class: "cell empty", role: "gridcell" });
@@ -116,11 +122,7 @@
     const number = dump.lines[line];
     const look = row.kind === kinds.same ? "" : row.kind === kinds.renumbered ? " renumber" : side === "a" ? " del" : " add";
     const sign = look === " del" ? "−" : look === " add" ? "+" : "";
-    let changed = null;
-    if (row.kind === kinds.changed) {
-      const parts = explorer.changedPart(explorer.lineText(explorer.dumpOf(sides.a), row.a), explorer.lineText(explorer.dumpOf(sides.b), row.b));
-      changed = parts[side === "a" ? 0 : 1];
-    }
+    const changed = row.kind === kinds.changed ? partsOf(row)[side === "a" ? 0 : 1] : null;
     const text = el("code", {}, explorer.paint(number, Math.min(firstColumn, data.lines[number].length), firstColumn + columns, changed));
     const kin = explorer.isKin(dump, line) ? " kin" : "";
     const here = cursor.row === at && cursor.side === side ? " cursor" : "";
@@ -198,6 +200,15 @@
     waiting = true;
     requestAnimationFrame(() => { waiting = false; draw(); });
   };
+  // Moves sideways where a column is out of sight.
+  const sideways = (column) => {
+    const seen = Math.floor((box.clientWidth / (two ? 2 : 1) - 80) / charWidth) - 12;
+    if (column < firstColumn || column > firstColumn + seen) across.scrollLeft = column < seen ? 0 : (column - 20) * charWidth;
+  };
+  const toChange = (at) => {
+    goTo(at);
+    if (rows[at].kind === kinds.changed) sideways(partsOf(rows[at])[1][0]);
+  };
   const goTo = (at) => { box.scrollTop = Math.max(0, at * HEIGHT - box.clientHeight / 3); later(); };
 
   // Moves the cursor to a row and follows the line on it.
@@ -248,7 +259,8 @@
     build();
     const kin = state.places.size ? rows.findIndex((row) => row.b >= 0 && explorer.isKin(explorer.dumpOf(sides.b), row.b)) : -1;
     const bad = rows.findIndex((row) => row.kind === kinds.note && row.tone === "error");
-    goTo(bad >= 0 ? bad : kin >= 0 ? kin : changes.length ? changes[0] : 0);
+    if (bad < 0 && kin < 0 && changes.length) toChange(changes[0]);
+    else goTo(Math.max(bad, kin, 0));
     draw();
   };
   explorer.on("start", open);
@@ -276,12 +288,16 @@
     const next = direction > 0 ? changes.find((at) => at > here) : changes.findLast((at) => at < here);
     const at = next ?? (direction > 0 ? changes[0] : changes[changes.length - 1]);
     cursor = { row: at, side: rows[at].b >= 0 ? "b" : "a" };
-    goTo(at);
+    toChange(at);
   };
   byId("next").addEventListener("click", () => explorer.changeBy(1));
   byId("previous").addEventListener("click", () => explorer.changeBy(-1));
   explorer.codeRows = () => rows;
   explorer.codeSides = () => sides;
-  explorer.goToRow = (at, side) => { cursor = { row: at, side }; goTo(at); };
+  explorer.goToRow = (at, side, column = 0) => {
+    cursor = { row: at, side };
+    goTo(at);
+    sideways(column);
+  };
   explorer.cursor = () => cursor;
 })();

@@ -18,7 +18,9 @@
     const sides = explorer.codeSides();
     explorer.codeRows().forEach((row, at) => {
       const side = ["b", "a"].find((each) => row[each] >= 0 && has(explorer.dumpOf(sides[each]).lines[row[each]]));
-      if (side) hits.push([at, side]);
+      if (!side) return;
+      const text = explorer.lineText(explorer.dumpOf(sides[side]), row[side]).toLowerCase();
+      hits.push([at, side, text.indexOf(word)]);
     });
   };
 
