@@ -38,21 +38,62 @@ def browser(folder: Path) -> Iterator[Any]:
     started.quit()
 
 
-def errors(browser: Any) -> list[Any]:
-    """What the console said since the last call."""
-    return browser.get_log("browser")
+class Page:
+    """A page that is open in a browser."""
 
+    def __init__(self, browser: Any, path: Path) -> None:
+        from selenium.webdriver.support.ui import WebDriverWait
 
-def requests(browser: Any, page: Path) -> set[str]:
-    """The addresses that a page asked for, its own among them."""
-    messages = [
-        json.loads(entry["message"])["message"]
-        for entry in browser.get_log("performance")
-    ]
-    urls = {
-        message["params"]["request"]["url"]
-        for message in messages
-        if message["method"] == "Network.requestWillBeSent"
-        and message["params"]["documentURL"] == page.as_uri()
-    }
-    return {url for url in urls if not url.startswith(("data:", "blob:"))}
+        self.browser, self.path = browser, path
+        self.wait = WebDriverWait(browser, 20, 0.02)
+        browser.get(path.as_uri())
+
+    def run(self, script: str, *args: object) -> Any:
+        return self.browser.execute_script(script, *args)
+
+    def texts(self, css: str) -> list[str]:
+        """What elements say."""
+        return self.run(
+            "const all = document.querySelectorAll(arguments[0]);"
+            "return [...all].map((each) => each.textContent)",
+            css,
+        )
+
+    def text(self, css: str) -> str:
+        """What the only element says."""
+        (text,) = self.texts(css)
+        return text
+
+    def count(self, css: str) -> int:
+        return self.run("return document.querySelectorAll(arguments[0]).length", css)
+
+    def attribute(self, css: str, name: str) -> str | None:
+        """An attribute of the first element."""
+        return self.run(
+            "return document.querySelector(arguments[0]).getAttribute(arguments[1])",
+            css,
+            name,
+        )
+
+    def prefer(self, scheme: str) -> None:
+        """Light or dark, as a system asks for it."""
+        feature = {"name": "prefers-color-scheme", "value": scheme}
+        self.browser.execute_cdp_cmd(
+            "Emulation.setEmulatedMedia", {"features": [feature]}
+        )
+
+    def check_quiet(self) -> None:
+        """No errors in the console, and nothing asked of the network."""
+        assert self.browser.get_log("browser") == []
+        messages = [
+            json.loads(entry["message"])["message"]
+            for entry in self.browser.get_log("performance")
+        ]
+        urls = {
+            message["params"]["request"]["url"]
+            for message in messages
+            if message["method"] == "Network.requestWillBeSent"
+            and message["params"]["documentURL"] == self.path.as_uri()
+        }
+        outside = {url for url in urls if not url.startswith(("data:", "blob:"))}
+        assert outside == {self.path.as_uri()}

@@ -66,10 +66,9 @@ def explore(options: Options) -> int:
     with atomic_file(options.explore) as stream:
         stream.write(page(shown).encode("utf-8", "replace"))
     passes = [step for step in recorder.steps if step.kind == "pass"]
-    changed = sum(step.changed for step in passes)
-    print(
-        f"explore   {options.explore}: {len(passes)} passes, {changed} changed the IR"
-    )
+    number, changed = len(passes), sum(step.changed for step in passes)
+    counted = f"{number} pass{'es' * (number != 1)}, {changed} changed the IR"
+    print(f"explore   {options.explore}: {counted}")
     return code
 
 

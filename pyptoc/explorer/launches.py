@@ -84,9 +84,12 @@ def _tag(op: Operation | None) -> str:
 def _node(op: Operation, text: LocatedText) -> Data:
     kind = op.name.partition(".")[2]
     if isinstance(op, ReadOp):
-        return {"kind": kind, "name": f"read {_value(op.source)}", "grid": ""}
+        return {"kind": kind, "name": f"read {_value(op.source, text)}", "grid": ""}
     assert isinstance(op, (LaunchOp, TasksOp))
-    grid = " x ".join(_size(size, text) for size in op.grid)
+    sizes = [_size(size, text) for size in op.grid]
+    if len(sizes) > 1:
+        sizes = [f"({size})" if " " in size else size for size in sizes]
+    grid = " x ".join(sizes)
     return {"kind": kind, "name": _callee(op) or "tasks", "grid": grid}
 
 
@@ -97,18 +100,22 @@ def _size(size: Mixed, text: LocatedText) -> str:
     if isinstance(size, OpResult) and isinstance(size.op, IndexOp):
         line = text.lines[text.rows[size.op]]
         return line.partition(IndexOp.name)[2].rpartition(":")[0].strip()
-    return _value(size)
+    return _value(size, text)
 
 
-def _value(value: SSAValue) -> str:
+def _value(value: SSAValue, text: LocatedText) -> str:
+    """A value by the name that the text gives it."""
+    if isinstance(value, OpResult):
+        names = text.lines[text.rows[value.op]].partition(" = ")[0].split(",")
+        return names[value.index].strip()
     return f"%{value.name_hint}" if value.name_hint else "?"
 
 
 def _loop(op: Operation) -> str:
     if isinstance(op, IfOp):
         return "if"
-    argument = op.regions[0].blocks[0].args[0]
-    return f"for {_value(argument)}" if argument.name_hint else "for"
+    name = op.regions[0].blocks[0].args[0].name_hint
+    return f"for %{name}" if name else "for"
 
 
 def _waits(op: Operation) -> list[tuple[SSAValue, Selector]]:

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import browsing
 import pytest
-from browsing import errors, requests
 from inprocess import call
 
 EVIL = "</script><script>window.evil = 1</script>'\"<b>&amp;"
@@ -184,30 +184,12 @@ return arguments[0].every((id) => {
 });"""
 
 
-class Page:
+class Page(browsing.Page):
     """The report in the browser."""
 
     def __init__(self, browser: Any, path: Path) -> None:
-        from selenium.webdriver.support.ui import WebDriverWait
-
-        self.browser = browser
-        self.wait = WebDriverWait(browser, 20, 0.05)
-        browser.get(path.as_uri())
+        super().__init__(browser, path)
         self.wait.until(lambda _: self.run(DRAWN, PLOTS))
-
-    def run(self, script: str, *args: object) -> Any:
-        return self.browser.execute_script(script, *args)
-
-    def texts(self, css: str) -> list[str]:
-        """What elements say."""
-        return self.run(
-            "const all = document.querySelectorAll(arguments[0]);"
-            "return [...all].map((each) => each.textContent)",
-            css,
-        )
-
-    def count(self, css: str) -> int:
-        return self.run("return document.querySelectorAll(arguments[0]).length", css)
 
     def choose(self, menu: str, value: object) -> None:
         self.run(
@@ -257,11 +239,6 @@ def check_plots(shown: Page) -> None:
     assert shown.bars("plot-tasks") == len(data["tasks"]["launch"])
     kernels = {launch["name"] for launch in data["launches"]}
     assert traces["plot-tasks"] == 2 * len(kernels) + 2
-
-
-def check_no_errors_and_no_requests(shown: Page, page: Path) -> None:
-    assert errors(shown.browser) == []
-    assert requests(shown.browser, page) == {page.as_uri()}
 
 
 def check_texts_of_the_input_are_texts(shown: Page, source: Path) -> None:
@@ -360,10 +337,7 @@ def check_themes(shown: Page) -> None:
     )
 
     def prefer(scheme: str) -> Any:
-        feature = {"name": "prefers-color-scheme", "value": scheme}
-        shown.browser.execute_cdp_cmd(
-            "Emulation.setEmulatedMedia", {"features": [feature]}
-        )
+        shown.prefer(scheme)
         return shown.run(look)
 
     light, dark = prefer("light"), prefer("dark")
@@ -397,4 +371,4 @@ def test_page_in_a_browser(browser: Any, page: Path, source: Path) -> None:
     check_source_lines(shown)
     check_themes(shown)
     check_names_for_screen_readers(shown)
-    check_no_errors_and_no_requests(shown, page)
+    shown.check_quiet()

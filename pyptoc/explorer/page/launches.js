@@ -58,7 +58,7 @@
         focus: () => highlight(at), blur: () => highlight(-1),
       },
     }, el("b", {}, (node.kind === "read" ? "" : "@") + node.name), node.tag ? el("span", { class: "badge" }, node.tag) : null,
-    el("span", { class: "muted" }, node.grid ? `${node.grid} tasks` : ""),
+    el("span", { class: "muted" }, node.grid ? `${node.grid} task${node.grid === "1" ? "" : "s"}` : ""),
     el("span", { class: "waits" }, waits.length ? `after ${waits.join(" · ")}` : "waits for nothing"));
     made.style.top = `${at * HIGH + 14}px`;
     made.style.left = `${leftOf(node)}px`;
@@ -94,6 +94,6 @@
   const graph = el("div", { class: "graph", role: "group", "aria-label": "Launches in program order" }, ...frames, drawing, ...buttons);
   graph.style.height = `${nodes.length * HIGH + 14}px`;
   const launches = nodes.filter((node) => node.kind !== "read").length;
-  view.append(el("div", { class: "bar" }, el("h3", {}, `${count(launches, "launch").replace("launchs", "launches")}, ${count(edges.length, "wait")}`),
+  view.append(el("div", { class: "bar" }, el("h3", {}, `${count(launches, "launch", "launches")}, ${count(edges.length, "wait")}`),
     el("span", { class: "muted" }, "Arcs lead from a launch to those that wait for its tasks; dashed ones from an earlier trip of the loop. Click one for its line.")), graph);
 })();

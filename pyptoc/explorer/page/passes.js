@@ -71,7 +71,7 @@
   const total = data.steps.reduce((time, step) => time + step.seconds, 0);
   byId("name").textContent = data.name;
   byId("facts").textContent = [
-    data.machine, count(passes.length, "pass").replace("passs", "passes"),
+    data.machine, count(passes.length, "pass", "passes"),
     `${passes.filter((step) => step.changed).length} changed the IR`, seconds(total),
     explorer.failed ? "does not compile" : "",
   ].filter(Boolean).join("  ·  ");

@@ -107,7 +107,7 @@ const explorer = (() => {
 
   const seconds = (value) =>
     value >= 1 ? `${value.toFixed(2)} s` : value >= 0.001 ? `${(value * 1e3).toFixed(1)} ms` : `${(value * 1e6).toFixed(0)} µs`;
-  const count = (value, word) => `${value.toLocaleString("en")} ${word}${value === 1 ? "" : "s"}`;
+  const count = (value, word, plural = `${word}s`) => `${value.toLocaleString("en")} ${value === 1 ? word : plural}`;
 
   return {
     started, data, state, on, emit, el, svg, byId, color, hue, dumpOf, lineText, isKin, last, failed,

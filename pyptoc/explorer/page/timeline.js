@@ -136,5 +136,5 @@
     time.left_out ? el("p", { class: "muted" }, `The first ${time.tasks.length.toLocaleString("en")} tasks are drawn; ${count(time.left_out, "task")} more are not.`) : "",
     lanes,
     el("table", {}, explorer.heads("launch", "line", "start µs", "time", "tasks", "cores", "waves", "bound", "busiest pipes"), body),
-    time.launches.length > 500 ? el("p", { class: "muted" }, `and ${count(time.launches.length - 500, "launch")} more`.replace("launchs", "launches")) : "");
+    time.launches.length > 500 ? el("p", { class: "muted" }, `and ${count(time.launches.length - 500, "launch", "launches")} more`) : "");
 })();
