@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import random
 from pathlib import Path
 from typing import Any
 
-import browsing
 import pytest
+from exploring import Page
 from inprocess import call
 
 EVIL = "</script ><script>window.evil = 1</script><b>&amp;'\""
@@ -23,56 +22,6 @@ func.func @demo(%a: tensor<512x512xf16>, %b: tensor<512x512xf16>)
 """
 TILE = "#pypto.cube<m = [256, 256], k = [128, 256], n = [512, 512]>"
 BAD_TILE = SOURCE.replace("{tag = ", f"{{tile = {TILE}, tag = ", 1)
-
-
-class Page(browsing.Page):
-    """The explorer in the browser."""
-
-    def __init__(self, browser: Any, path: Path) -> None:
-        super().__init__(browser, path)
-        self.wait.until(lambda _: self.run("return explorer.opened > 0"))
-
-    def frame(self) -> None:
-        """Waits until what was asked for is drawn."""
-        self.browser.execute_async_script(
-            "const done = arguments[0];"
-            "requestAnimationFrame(() => requestAnimationFrame(() => done()))"
-        )
-
-    def click(self, css: str) -> None:
-        """A real click, in the middle of the first element."""
-        self.browser.find_element("css selector", css).click()
-        self.frame()
-
-    def keys(self, *keys: str) -> None:
-        """Keys to whatever has the focus."""
-        for key in keys:
-            self.browser.switch_to.active_element.send_keys(key)
-        self.frame()
-
-    @property
-    def step(self) -> str:
-        return self.run("return explorer.data.steps[explorer.state.step].name")
-
-    def show(self, name: str) -> None:
-        self.run(
-            "const at = explorer.data.steps.findIndex((s) => s.name === arguments[0]);"
-            "explorer.view('code'); explorer.show(at)",
-            name,
-        )
-        self.frame()
-
-    def cursor(self) -> str:
-        """The line on which the cursor stands."""
-        return self.text("#cursor code")
-
-    def check(self) -> None:
-        """Nothing was asked of the network, nothing went wrong, nothing ran."""
-        self.check_quiet()
-        assert self.run("return window.evil") is None
-        assert (
-            self.count("main b:not([class]):not(.chip b, .node b, #pass-title b)") == 0
-        )
 
 
 @pytest.fixture(scope="module")
@@ -206,7 +155,7 @@ def test_search(demo: Page) -> None:
 def test_diff(demo: Page) -> None:
     demo.show("decompose")
     rows = demo.run("return explorer.codeRows()")
-    before, after = sides(demo)
+    before, after = demo.sides()
     kinds = demo.run("return explorer.kinds")
     assert [after[row["b"]] for row in rows if row["b"] >= 0] == after
     assert [before[row["a"]] for row in rows if row["a"] >= 0] == before
@@ -222,7 +171,7 @@ def test_diff(demo: Page) -> None:
     demo.show("infer-tiles")
     rows = demo.run("return explorer.codeRows()")
     assert kinds["changed"] in {row["kind"] for row in rows}
-    assert any("npu" in text or "tile" in text for text in demo.texts("#rows .word"))
+    assert "npu.tile" in demo.texts("#rows .word")
     demo.show("insert-sync")
     whole = len(demo.run("return explorer.codeRows()"))
     demo.click("#fold")
@@ -233,82 +182,12 @@ def test_diff(demo: Page) -> None:
     demo.check()
 
 
-def sides(page: Page) -> list[list[str]]:
-    """The texts before and after."""
-    return page.run(
-        "const s = explorer.codeSides(); return [s.a, s.b].map((step) =>"
-        "explorer.dumpOf(step).lines.map((l) => explorer.data.lines[l]))"
-    )
-
-
-DIFF = """
-const [a, b, renumber] = arguments, d = explorer.data;
-const at = d.dumps.length;
-for (const lines of [a, b]) {
-  d.dumps.push({ lines, sets: lines.map(() => 0), left_out: 0 });
-}
-return explorer.diff(at, at + 1, renumber).map((row) => [row.kind, row.a, row.b]);
-"""
-
-
-def test_any_two_texts(demo: Page) -> None:
-    """Each line stands once, in order; rows say the same only of what is the same."""
-    kinds = demo.run("return explorer.kinds")
-    lines = len(demo.run("return explorer.data.lines"))
-    chance = random.Random(7)
-    for trial in range(60):
-        few = chance.choice([3, 12, lines])
-        a = [chance.randrange(few) for _ in range(chance.randrange(40))]
-        b = list(a)
-        for _ in range(chance.randrange(6)):
-            at = chance.randrange(len(b) + 1)
-            b[at : at + chance.randrange(3)] = [chance.randrange(few)] * (trial % 3)
-        if trial % 4 == 0:
-            half = len(b) // 2
-            b = b[half:] + b[:half]
-        rows = demo.run(DIFF, a, b, trial % 2 == 0)
-        assert [row[1] for row in rows if row[1] >= 0] == list(range(len(a)))
-        assert [row[2] for row in rows if row[2] >= 0] == list(range(len(b)))
-        for kind, i, j in rows:
-            if kind == kinds["same"]:
-                assert a[i] == b[j]
-            if kind == kinds["changed"]:
-                assert a[i] != b[j]
-        if a == b:
-            assert {kind for kind, _, _ in rows} <= {kinds["same"]}
-    one = list(range(20))
-    gone = demo.run(DIFF, one, one[:7] + one[8:], False)
-    assert [row for row in gone if row[0] != kinds["same"]] == [
-        [kinds["removed"], 7, -1]
-    ]
-    swapped = demo.run(DIFF, [0, 1, 0, 1], [1, 0, 1], False)
-    assert sum(row[0] == kinds["same"] for row in swapped) == 3
-
-
-def test_lines_that_differ_in_numbers(demo: Page) -> None:
-    numbers = demo.run(
-        "const l = explorer.data.lines;"
-        "return l.map((text, at) => [text.replace(/%\\d+/g, '%'), at, text])"
-    )
-    seen: dict[str, int] = {}
-    pair: list[int] = []
-    for key, at, text in numbers:
-        if "%" in text and key in seen and numbers[seen[key]][2] != text:
-            pair = [seen[key], at]
-        seen.setdefault(key, at)
-    kinds = demo.run("return explorer.kinds")
-    apart = demo.run(DIFF, [pair[0]], [pair[1]], False)
-    assert [kind for kind, _, _ in apart] == [kinds["changed"]]
-    together = demo.run(DIFF, [pair[0]], [pair[1]], True)
-    assert [kind for kind, _, _ in together] == [kinds["renumbered"]]
-
-
 def test_where_a_line_comes_from(demo: Page) -> None:
     from selenium.webdriver.common.keys import Keys
 
     demo.show("decompose")
     assert demo.count("#lineage.idle") == 1
-    after = sides(demo)[1]
+    after = demo.sides()[1]
     line = next(at for at, text in enumerate(after) if "pypto.exp" in text)
     rows = demo.run("return explorer.codeRows()")
     at = next(at for at, row in enumerate(rows) if row["b"] == line)

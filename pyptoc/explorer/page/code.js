@@ -18,8 +18,7 @@
     const notes = new Map();
     const isSource = dump === data.dumps[data.steps[0].dump];
     for (const error of data.errors) {
-      const place = data.places.findIndex(([line, column]) => line === error.line && column === error.column);
-      let row = isSource ? error.line - 1 : dump.sets.findIndex((set) => data.sets[set].includes(place));
+      let row = isSource ? error.line - 1 : explorer.rowAt(dump, error);
       if (row < 0 || row >= dump.lines.length) row = -1;
       const texts = [
         { tone: "error", text: `${error.severity}[${error.code}]: ${error.message}` + (error.place && row < 0 ? `  (${error.place})` : "") },
@@ -70,6 +69,7 @@
     box.setAttribute("aria-rowcount", String(rows.length));
     cursor = { row: -1, side: "b" };
     glance = null;
+    collectRemarks();
     title(step, all);
     measure();
   };
@@ -103,13 +103,17 @@
     firstColumn = Math.round(across.scrollLeft / charWidth);
   };
 
-  // What the pass that is shown had to say of a line; on the source, what any pass had.
-  const remarksOf = (side, line) => {
-    if (side === "a") return [];
-    const dump = explorer.dumpOf(sides.b);
+  // What the pass that is shown had to say, by the first line of the place; on the source,
+  // what any pass had.
+  let remarks = new Map();
+  const collectRemarks = () => {
+    const dump = explorer.dumpOf(state.step);
     const said = state.step === 0 ? data.steps.flatMap((step) => step.remarks) : data.steps[state.step].remarks;
-    const places = said.length ? data.sets[dump.sets[line]].map((place) => data.places[place]) : [];
-    return said.filter((one) => places.some(([row, column]) => row === one.line && column === one.column));
+    remarks = new Map();
+    for (const one of said) {
+      const row = explorer.rowAt(dump, one);
+      remarks.set(row, [...(remarks.get(row) || []), one.message]);
+    }
   };
 
   const partsOf = (row) => explorer.changedPart(
@@ -126,10 +130,9 @@
     const text = el("code", {}, explorer.paint(number, Math.min(firstColumn, data.lines[number].length), firstColumn + columns, changed));
     const kin = explorer.isKin(dump, line) ? " kin" : "";
     const here = cursor.row === at && cursor.side === side ? " cursor" : "";
-    const said = remarksOf(side, line);
-    const title = said.map((one) => one.message).join("\n");
-    const attributes = { role: "gridcell", "data-side": side, id: here ? "cursor" : null, title: title || null };
-    return el("div", { class: `cell${look}${kin}${here}${said.length ? " remarked" : ""}`, ...attributes },
+    const said = side === "b" && remarks.get(line);
+    const attributes = { role: "gridcell", "data-side": side, id: here ? "cursor" : null, title: said ? said.join("\n") : null };
+    return el("div", { class: `cell${look}${kin}${here}${said ? " remarked" : ""}`, ...attributes },
       el("span", { class: "no" }, String(line + 1)), el("span", { class: "sign" }, sign), text);
   };
 

@@ -148,8 +148,9 @@ explorer.kinds = { same: 0, renumbered: 1, removed: 2, added: 3, changed: 4, fol
     let tail = 0;
     while (tail < shorter - start && one[one.length - 1 - tail] === other[other.length - 1 - tail]) tail += 1;
     const isWord = (text, at) => at >= 0 && at < text.length && /[\w%@#!.]/.test(text[at]);
-    while (start > 0 && isWord(one, start - 1)) start -= 1;
-    while (tail > 0 && isWord(one, one.length - tail)) tail -= 1;
+    const splits = (text, at) => isWord(text, at - 1) && isWord(text, at);
+    while (start > 0 && (splits(one, start) || splits(other, start))) start -= 1;
+    while (tail > 0 && (splits(one, one.length - tail) || splits(other, other.length - tail))) tail -= 1;
     return [[start, Math.max(start, one.length - tail)], [start, Math.max(start, other.length - tail)]];
   };
 })();

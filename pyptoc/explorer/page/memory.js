@@ -34,7 +34,7 @@
       group.append(svg("line", { x1: left, x2: left + width, y1: at, y2: at, class: "slot" }));
     }
     const long = `${buffer.name} ${buffer.type}`;
-    const label = width > 7 * long.length ? long : buffer.name;
+    const label = width > 7.8 * long.length ? long : buffer.name;
     if (height > 13 && width > 7 * label.length) {
       const text = svg("text", { x: left + 5, y: top + 11 });
       text.textContent = label;

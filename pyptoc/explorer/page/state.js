@@ -58,6 +58,12 @@ const explorer = (() => {
   let followed = new Uint8Array(data.sets.length);
   const isKin = (dump, row) => followed[dump.sets[row]] === 1;
 
+  // The first line of a text that has the place of a finding; -1 where none has.
+  const rowAt = (dump, { line, column }) => {
+    const place = data.places.findIndex((one) => one[0] === line && one[1] === column);
+    return place < 0 ? -1 : dump.sets.findIndex((set) => data.sets[set].includes(place));
+  };
+
   const show = (step) => {
     const wanted = Math.max(0, Math.min(last, step));
     if (wanted === state.step) return;
@@ -110,7 +116,7 @@ const explorer = (() => {
   const count = (value, word, plural = `${word}s`) => `${value.toLocaleString("en")} ${value === 1 ? word : plural}`;
 
   return {
-    started, data, state, on, emit, el, svg, byId, color, hue, dumpOf, lineText, isKin, last, failed,
+    started, data, state, on, emit, el, svg, byId, color, hue, dumpOf, lineText, isKin, rowAt, last, failed,
     show, view, follow, unfollow, reveal, revealSource, hint, seconds, count,
   };
 })();

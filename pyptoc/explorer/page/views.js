@@ -46,9 +46,7 @@
 
   // The line in the text after a pass that has the place of a remark; else the source.
   const lead = (one) => {
-    const place = data.places.findIndex(([line, column]) => line === one.line && column === one.column);
-    const dump = explorer.dumpOf(one.step);
-    const row = dump.sets.findIndex((set) => data.sets[set].includes(place));
+    const row = explorer.rowAt(explorer.dumpOf(one.step), one);
     if (row >= 0) explorer.reveal(one.step, row);
     else explorer.revealSource(one.line);
   };
