@@ -78,6 +78,7 @@ def explored(path: Path) -> dict[str, Any]:
     scripts = Scripts()
     scripts.feed(path.read_text())
     assert scripts.count == len(page_module.SCRIPTS) + 1
+    assert not set("<>&") & set(scripts.data)
     return json.loads(scripts.data)
 
 

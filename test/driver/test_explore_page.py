@@ -346,9 +346,8 @@ def test_names_for_screen_readers(demo: Page) -> None:
 
 def test_a_large_dump(browser: Any, written: dict[str, Path]) -> None:
     """
-    A page with dumps of 5,000 lines: it opens in 0.2 to 0.7 s on a busy machine, from
-    parsing the data to the first frame, and a pass takes 0.1 s to show; the limits here
-    are ten times that.
+    It opens in some 0.3 s on a busy machine, from reading the data to the first frame,
+    and a pass takes 0.03 s to show; the limits here are 20 times that.
     """
     page = Page(browser, written["large"])
     lines = page.run("return explorer.dumpOf(3).lines.length")
@@ -356,14 +355,14 @@ def test_a_large_dump(browser: Any, written: dict[str, Path]) -> None:
     assert written["large"].stat().st_size < 3_000_000
     opened = page.run("return explorer.opened - explorer.started")
     print(f"{lines} lines: opened in {opened:.0f} ms")
-    assert opened < 7000
+    assert opened < 6000
     page.show("parse")
     shown = page.run(
         "const start = performance.now(); explorer.show(3);"
         "return performance.now() - start"
     )
     print(f"shown in {shown:.0f} ms")
-    assert shown < 1000
+    assert shown < 600
     # Only what is in sight is there, wherever that is.
     for at in (0, lines // 2, lines - 1):
         page.run("explorer.goToRow(arguments[0], 'b')", at)
