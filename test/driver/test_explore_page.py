@@ -241,6 +241,13 @@ def test_views(demo: Page) -> None:
     assert demo.step == remarks[-1][0]
     assert demo.text("#lineage .source .no") == str(remarks[-1][1])
 
+    # A remark marks the first line of its place, after its pass.
+    marked = demo.run(
+        "return [...document.querySelectorAll('.cell.remarked')].map((c) => c.title)"
+    )
+    said = demo.run("return explorer.data.steps[explorer.state.step].remarks")
+    assert sorted("\n".join(marked).split("\n")) == sorted(r["message"] for r in said)
+
     demo.click("#tab-memory")
     for at, kernel in enumerate(demo.run("return explorer.data.memory")):
         demo.run(
@@ -273,12 +280,20 @@ def test_views(demo: Page) -> None:
     time = demo.run("return explorer.data.timeline")
     assert demo.count("#view-timeline tbody tr") == len(time["launches"])
     assert demo.text("#view-timeline .facts strong") == time["total"]
-    painted = demo.run(
+    # A kernel has a colour; that of the first takes part of the chart, and not all.
+    share = demo.run(
         "const c = document.querySelector('.lanes canvas'), p = c.getContext('2d');"
-        "const all = p.getImageData(0, 0, c.width, c.height).data;"
-        "return new Set(new Uint32Array(all.buffer)).size"
+        "const { data } = p.getImageData(0, 0, c.width, c.height);"
+        "const [r, g, b] = explorer.color('c0').match(/\\d+/g).map(Number);"
+        "let hits = 0;"
+        "for (let at = 0; at < data.length; at += 4)"
+        "  hits += data[at] === r && data[at + 1] === g && data[at + 2] === b;"
+        "return (4 * hits) / data.length"
     )
-    assert painted > 2
+    first = [task for task in time["tasks"] if task[0] == 0]
+    busy = sum(cycles * len(cores) for _, _, cycles, *cores in first)
+    wanted = busy / (time["cycles"] * len(time["cores"]))
+    assert 0.5 * wanted < share < wanted
     demo.run("document.querySelector('.lanes').focus()")
     demo.keys("+", "+")
     assert demo.run("return explorer.timelineZoom()") == pytest.approx(2.25)
