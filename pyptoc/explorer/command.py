@@ -7,6 +7,7 @@ refused it, and the error at its line. The exit code is then 1, as ever.
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
 from pyptoc.command import Unit, compile_module, parse
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 _OTHER_WORK = (
     *("run", "simulate", "check", "sweep", "check_each", "split_input_file"),
     *("verify_diagnostics", "write_inputs", "write_golden", "describe"),
+    *("print_source", "print_tile_candidates", "timing"),
 )
 
 
@@ -59,7 +61,7 @@ def explore(options: Options) -> int:
     except Exception as problem:
         from pyptoc.crash import internal_error
 
-        recorder.failed()
+        recorder.ends_here()
         message = f"internal error: {type(problem).__name__}: {problem}"
         shown.errors = (Diagnostic("PTO900", message),)
         code = internal_error(problem, text, options)
@@ -76,11 +78,13 @@ def _compile(shown: Shown, options: Options, reporter: Reporter) -> int:
     recorder = shown.recorder
     unit, context = recorder.unit, recorder.context
     try:
+        started = time.perf_counter()
         module = parse(unit, context)
+        recorder.parsed(time.perf_counter() - started)
         known = _sizes(options, module)
         compile_module(unit, options, context, module, [recorder])
     except CompileError as problem:
-        recorder.failed()
+        recorder.ends_here()
         shown.errors = problem.diagnostics
         raise
     reporter.report(context.remarks)
@@ -88,10 +92,6 @@ def _compile(shown: Shown, options: Options, reporter: Reporter) -> int:
     _simulate(shown, module, options, known)
     if options.output != "-":
         write_text(options.output, module_text(module, options))
-    if options.timing:
-        import sys
-
-        sys.stderr.write(unit.timing.table())
     return 0
 
 

@@ -9,6 +9,7 @@ when `MOST_CHARACTERS` are used up nothing more; the page says what is left out.
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import field
@@ -74,6 +75,7 @@ class Step:
     options: str = ""
     summary: str = ""
     seconds: float = 0.0
+    """With verification."""
     ops: Counter[str] = field(default_factory=Counter[str])
     remarks: tuple[Diagnostic, ...] = ()
 
@@ -94,11 +96,15 @@ class Recorder(Watcher):
         """What runs now: where an error belongs."""
         self._characters = 0
         self._seen = 0
-        self._spent = 0.0
+        self._seconds = 0.0
+        self._started = 0.0
+
+    def parsed(self, seconds: float) -> None:
+        """Told how long it took to read and verify the source."""
+        self._seconds = seconds
 
     def start(self, module: ModuleOp) -> None:
         """The source and the parsed module."""
-        self._spent = 0.0
         parsed = self._dump(self._text(module))
         written = self._dump(self._source())
         self.steps.append(Step("source", "source", written, True))
@@ -110,10 +116,11 @@ class Recorder(Watcher):
     def before(self, each: PyptocPass, module: ModuleOp) -> None:
         """Remembers what the clock says."""
         self.doing = each.name
-        self._spent = self.unit.timing.rows.get(each.name, 0.0)
+        self._started = time.perf_counter()
 
     def after(self, each: PyptocPass, module: ModuleOp) -> None:
-        """Takes the text after a pass."""
+        """Takes the text after a pass, which is verified by now."""
+        self._seconds = time.perf_counter() - self._started
         dump = self._dump(self._text(module))
         changed = self._lines_of(dump) != self._lines_of(self.steps[-1].dump)
         options = str(each)[len(each.name) :]
@@ -121,7 +128,7 @@ class Recorder(Watcher):
         self._finish(step, module)
         self.doing = ""
 
-    def failed(self) -> None:
+    def ends_here(self) -> None:
         """What runs now has failed: the last entry, with the text before it."""
         if not self.steps:
             self.steps.append(
@@ -132,7 +139,7 @@ class Recorder(Watcher):
         self.steps.append(step)
 
     def _finish(self, step: Step, module: ModuleOp) -> None:
-        step.seconds = self.unit.timing.rows.get(step.name, 0.0) - self._spent
+        step.seconds = self._seconds
         step.ops = Counter(op.name for op in module.walk())
         step.remarks = self._new_remarks()
         self.steps.append(step)
