@@ -383,7 +383,11 @@ class TestErrors:
         assert "error[PTO501]" in err
 
     @pytest.mark.parametrize(
-        "word", ["--run", "--simulate", "--split-input-file", "--timing"]
+        "word",
+        [
+            *("--run", "--simulate", "--split-input-file", "--timing"),
+            *("--print-source", "--sweep=bind.M=16"),
+        ],
     )
     def test_other_work_is_refused(self, word: str, tmp_path: Path) -> None:
         path = tmp_path / "out.html"
