@@ -123,6 +123,10 @@ def _dispatch(options: Options) -> int:
 
         sys.stdout.write(page())
         return 0
+    if options.explore is not None:
+        from pyptoc.explorer.command import explore
+
+        return explore(options)
     if options.sweep:
         from pyptoc.sweep_command import sweep
 

@@ -80,6 +80,7 @@ class Options(argparse.Namespace):
     trace: str | None = None
     trace_tasks: int | None = None
     report: str | None = None
+    explore: str | None = None
 
     sweep: list[str] = field(default_factory=list[str])
     jobs: int | None = None
@@ -204,6 +205,7 @@ def _add_printing(parser: argparse.ArgumentParser) -> None:
         help="the best ten tiles of each group, what they cost and why others lose, to "
         "standard output; the program only goes to a file (-o)",
     )
+    add("--explore", metavar="F.html", help="a page of what each pass did")
     add("--print-op-generic", action=flag, help="MLIR's generic form")
     add("--print-debuginfo", action=flag, help="with source locations")
     add("--print-short", action=flag, help="leave out types that can be inferred")
@@ -394,6 +396,7 @@ def _check(options: Options) -> None:
                 raise UsageError(f"{name} needs --run", "add --run")
         used = options.check_each or options.simulate is not None or options.sweep
         used = used or options.check or options.write_inputs or options.write_golden
+        used = used or options.explore
         if not used and (
             options.inputs or options.random_inputs is not None or options.bind
         ):

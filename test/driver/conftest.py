@@ -1,10 +1,18 @@
-"""Passes made up by a test, known to the driver while the test runs."""
+"""Passes made up by a test, known to the driver while it runs; a browser for pages."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import Any
 
+import browsing
 import pytest
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A headless browser for all tests of a file."""
+    yield from browsing.browser(tmp_path_factory.mktemp("user"))
 
 
 @pytest.fixture

@@ -5,12 +5,12 @@ from __future__ import annotations
 import html.parser
 import json
 import re
-import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import browsing
 import pytest
 from inprocess import call
 
@@ -172,33 +172,6 @@ def test_tables_without_scripts(page: Path, source: Path) -> None:
     assert tables.scripts == 6
 
 
-@pytest.fixture
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    webdriver = pytest.importorskip("selenium.webdriver")
-    from selenium.webdriver.chrome.service import Service
-
-    binary = shutil.which("chromium") or shutil.which("google-chrome")
-    driver = shutil.which("chromedriver")
-    if binary is None or driver is None:
-        pytest.skip(
-            "no chromium with chromedriver here (apt-get install chromium-driver)"
-        )
-    options = webdriver.ChromeOptions()
-    options.binary_location = binary
-    for word in (
-        *("headless", "no-sandbox", "disable-gpu", "disable-quic", "no-first-run"),
-        *("disable-background-networking", "disable-component-update", "disable-sync"),
-        *("window-size=1400,1000", f"user-data-dir={tmp_path_factory.mktemp('user')}"),
-    ):
-        options.add_argument(f"--{word}")
-    options.set_capability(
-        "goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"}
-    )
-    started = webdriver.Chrome(service=Service(driver), options=options)
-    yield started
-    started.quit()
-
-
 PLOTS = (
     *("plot-roofs", "plot-use", "plot-tasks", "plot-pipes", "plot-bytes"),
     *("plot-roofline-cube", "plot-roofline-vector"),
@@ -211,30 +184,12 @@ return arguments[0].every((id) => {
 });"""
 
 
-class Page:
+class Page(browsing.Page):
     """The report in the browser."""
 
     def __init__(self, browser: Any, path: Path) -> None:
-        from selenium.webdriver.support.ui import WebDriverWait
-
-        self.browser = browser
-        self.wait = WebDriverWait(browser, 20, 0.05)
-        browser.get(path.as_uri())
+        super().__init__(browser, path)
         self.wait.until(lambda _: self.run(DRAWN, PLOTS))
-
-    def run(self, script: str, *args: object) -> Any:
-        return self.browser.execute_script(script, *args)
-
-    def texts(self, css: str) -> list[str]:
-        """What elements say."""
-        return self.run(
-            "const all = document.querySelectorAll(arguments[0]);"
-            "return [...all].map((each) => each.textContent)",
-            css,
-        )
-
-    def count(self, css: str) -> int:
-        return self.run("return document.querySelectorAll(arguments[0]).length", css)
 
     def choose(self, menu: str, value: object) -> None:
         self.run(
@@ -284,22 +239,6 @@ def check_plots(shown: Page) -> None:
     assert shown.bars("plot-tasks") == len(data["tasks"]["launch"])
     kernels = {launch["name"] for launch in data["launches"]}
     assert traces["plot-tasks"] == 2 * len(kernels) + 2
-
-
-def check_no_errors_and_no_requests(shown: Page, page: Path) -> None:
-    assert shown.browser.get_log("browser") == []
-    messages = [
-        json.loads(entry["message"])["message"]
-        for entry in shown.browser.get_log("performance")
-    ]
-    urls = {
-        message["params"]["request"]["url"]
-        for message in messages
-        if message["method"] == "Network.requestWillBeSent"
-        and message["params"]["documentURL"] == page.as_uri()
-    }
-    inside = ("data:", "blob:")
-    assert {url for url in urls if not url.startswith(inside)} == {page.as_uri()}
 
 
 def check_texts_of_the_input_are_texts(shown: Page, source: Path) -> None:
@@ -398,10 +337,7 @@ def check_themes(shown: Page) -> None:
     )
 
     def prefer(scheme: str) -> Any:
-        feature = {"name": "prefers-color-scheme", "value": scheme}
-        shown.browser.execute_cdp_cmd(
-            "Emulation.setEmulatedMedia", {"features": [feature]}
-        )
+        shown.prefer(scheme)
         return shown.run(look)
 
     light, dark = prefer("light"), prefer("dark")
@@ -435,4 +371,4 @@ def test_page_in_a_browser(browser: Any, page: Path, source: Path) -> None:
     check_source_lines(shown)
     check_themes(shown)
     check_names_for_screen_readers(shown)
-    check_no_errors_and_no_requests(shown, page)
+    shown.check_quiet()
