@@ -171,6 +171,8 @@ def test_diff(demo: Page) -> None:
     demo.show("infer-tiles")
     rows = demo.run("return explorer.codeRows()")
     assert kinds["changed"] in {row["kind"] for row in rows}
+    assert demo.run("return document.getElementById('across').scrollLeft") == 0
+    demo.keys("n")
     assert "npu.tile" in demo.texts("#rows .word")
     demo.show("insert-sync")
     whole = len(demo.run("return explorer.codeRows()"))

@@ -262,8 +262,9 @@
     build();
     const kin = state.places.size ? rows.findIndex((row) => row.b >= 0 && explorer.isKin(explorer.dumpOf(sides.b), row.b)) : -1;
     const bad = rows.findIndex((row) => row.kind === kinds.note && row.tone === "error");
-    if (bad < 0 && kin < 0 && changes.length) toChange(changes[0]);
-    else goTo(Math.max(bad, kin, 0));
+    // Another pass starts at the left; n and p move sideways to what changed.
+    across.scrollLeft = firstColumn = 0;
+    goTo(bad < 0 && kin < 0 && changes.length ? changes[0] : Math.max(bad, kin, 0));
     draw();
   };
   explorer.on("start", open);
