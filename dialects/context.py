@@ -50,9 +50,15 @@ class PyptocContext(Context):
     searches: dict[Any, Any] = field(default_factory=dict[Any, Any])
     """The tiles that were searched for already (`pyptoc.passes.tile_search.Found`)."""
 
-    def remark(self, at: Operation | Attribute | None, text: str) -> None:
-        """Record that a pass refused or changed something the author may ask about."""
-        self.report("remark", "PTO300", at, text)
+    def remark(
+        self, at: Operation | Attribute | None, text: str, code: str = "PTO300"
+    ) -> None:
+        """
+        Record that a pass refused or changed something the author may ask about.
+
+        Each kind of remark of our own passes has a code; PTO300 is left to others.
+        """
+        self.report("remark", code, at, text)
 
     def report(
         self,

@@ -2,14 +2,17 @@
 The compiler's passes: one file a pass, named like the pass.
 
 `PASSES` maps a pass name to `module:Class`, so that naming a pass imports only its
-file. `DEFAULT_PIPELINE` is the order in which a tensor program becomes a scheduled
-tile program, and `LEVELS` says after which pass each level of the IR is complete.
+file; `register_pass` adds passes of the user's to `REGISTERED`. `DEFAULT_PIPELINE` is
+the order in which a tensor program becomes a scheduled tile program, and `LEVELS` says
+after which pass each level of the IR is complete.
 """
 
 from __future__ import annotations
 
+import inspect
+import re
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from pyptoc.passes.base import PyptocPass
@@ -48,8 +51,49 @@ LEVELS: dict[str, str | None] = {
 }
 """A level's name to the last pass of the default pipeline that it needs."""
 
+REGISTERED: dict[str, type[PyptocPass]] = {}
+"""The passes of the user's, by name."""
+
+_Class = TypeVar("_Class", bound="type[PyptocPass]")
+
+
+def register_pass(cls: _Class) -> _Class:
+    """
+    Makes a pass of one's own known by its name, for pipelines; to be used as decorator.
+
+    A later class of the same name takes the place of an earlier one, as in a notebook.
+    Raises `TypeError` for what is no pass, or has no name or summary, or options that
+    are no fields of a dataclass; `ValueError` for a name that no pipeline can hold, or
+    that one of the compiler's passes has.
+    """
+    from pyptoc.passes.base import PyptocPass
+
+    given: object = cls
+    if not (isinstance(given, type) and issubclass(given, PyptocPass)):
+        raise TypeError(f"{cls!r} is no subclass of pyptoc.Pass")
+    name = getattr(cls, "name", None)
+    if not isinstance(name, str) or not isinstance(cls.__dict__.get("summary"), str):
+        raise TypeError(f"{cls.__name__} needs a name and a summary, both texts")
+    fields = inspect.get_annotations(cls).items()
+    options = [key for key, kind in fields if "ClassVar" not in str(kind)]
+    if any(key not in cls.__dataclass_fields__ for key in options):
+        raise TypeError(f"{cls.__name__} has options: write @dataclass(frozen=True)")
+    if not re.fullmatch(r"[A-Za-z_][\w.-]*", name):
+        raise ValueError(f"'{name}' is no name of a pass: letters, digits, -, _ and .")
+    if name in PASSES:
+        raise ValueError(f"the compiler has a pass '{name}' of its own")
+    REGISTERED[name] = cls
+    return cls
+
+
+def pass_names() -> list[str]:
+    """Every pass that a pipeline may name: the compiler's, then the user's."""
+    return [*PASSES, *REGISTERED]
+
 
 def pass_class(name: str) -> type[PyptocPass]:
     """The class of the pass `name`; `KeyError` if there is none."""
+    if name in REGISTERED:
+        return REGISTERED[name]
     module, _, attribute = PASSES[name].partition(":")
     return getattr(import_module(f"pyptoc.passes.{module}"), attribute)

@@ -87,12 +87,12 @@ class RowCuts:
             f"{self.rows} rows do not fill {self.cores} vector cores: they are folded "
             f"in column tiles of {self.width}, then together: {compared}"
         )
-        self.context.remark(self.group.ops[0], text)
+        self.context.remark(self.group.ops[0], text, "PTO322")
         return cut.first, cut.rest
 
     def _refuse(self, reason: str) -> None:
         text = f"rows are not cut into columns: {reason}"
-        self.context.remark(self.group.ops[0], text)
+        self.context.remark(self.group.ops[0], text, "PTO323")
 
     # -- times
 

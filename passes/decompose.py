@@ -115,4 +115,6 @@ def _replace(
             return
         part = part.next_op
     name = op.name.partition(".")[2]
-    ctx.remark(op, f"the tile of {name} is not used: no part of it has its shape")
+    ctx.remark(
+        op, f"the tile of {name} is not used: no part of it has its shape", "PTO325"
+    )

@@ -80,7 +80,7 @@ def form(ctx: PyptocContext, loop: scf.ForOp) -> None:
         for member in nest:
             member.attributes[GRID] = UnitAttr()
         return
-    ctx.remark(loop, f"the loop launches tasks in each iteration: {reason}")
+    ctx.remark(loop, f"the loop launches tasks in each iteration: {reason}", "PTO331")
     for inner in parallel_inside(loop):
         form(ctx, inner)
 

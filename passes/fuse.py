@@ -128,7 +128,7 @@ class Fusion:
         if product not in self._refused:
             self._refused.add(product)
             text = f"not fused with the vector ops that read it: {reason}"
-            self.context.remark(product, text)
+            self.context.remark(product, text, "PTO321")
 
     # -- rewrites
 
@@ -210,6 +210,7 @@ class Fusion:
             group.ops[0],
             "rows are folded in two steps, the first where the product is on chip: "
             f"{compared}",
+            "PTO322",
         )
         return True
 
@@ -259,7 +260,7 @@ class Fusion:
         self._decided.add(number)
         self.parts.update(dict.fromkeys(sink.apply(), number))
         self.context.remark(
-            product, "what reads the rows that it makes moved into the loop"
+            product, "what reads the rows that it makes moved into the loop", "PTO320"
         )
         return True
 
@@ -309,7 +310,7 @@ class Fusion:
             self._refuse(product, reason)
             return
         text = "the vector ops that read it share its tasks"
-        self.context.remark(product, f"{text}: {compared}")
+        self.context.remark(product, f"{text}: {compared}", "PTO320")
 
     def _loops_around(self, grouping: Grouping, mixed: Group) -> list[scf.ForOp]:
         """The loops that would be axes of the grid of a mixed group."""

@@ -93,7 +93,9 @@ def absorb_next(
         change = "the tile asks for a split of K"
     if isinstance(change, str):
         what = user.name.split(".")[-1]
-        ctx.remark(user, f"the store of the product does not do the {what}: {change}")
+        ctx.remark(
+            user, f"the store of the product does not do the {what}: {change}", "PTO333"
+        )
         return None
     if "bias" in change and tensor_rank(change["bias"]) > 1:
         row = ReshapeOp.make(change["bias"], [-1])

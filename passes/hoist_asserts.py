@@ -59,7 +59,7 @@ def hoist_asserts(ctx: PyptocContext, loop: scf.ForOp) -> None:
                 checks.note(op)
         except ComputedError as computed:
             text = f"it is checked in each trip of the loop: it follows {computed}"
-            ctx.remark(computed.op, text)
+            ctx.remark(computed.op, text, "PTO332")
             return
         checks.copy(loop, Builder.before(loop))
         for op in found:

@@ -117,7 +117,7 @@ class TileInference:
         tile, given = chosen.tile, chosen.given
         if given is not None:
             self._remark_single(given, chosen.ranking.product.contraction, op)
-        self.context.remark(op, chosen.remark())
+        self.context.remark(op, chosen.remark(), "PTO324")
         if self.context.candidates is not None:
             self.context.candidates.append(chosen.table(op, self.group.tag))
         if tile.walk == ROW and (given is None or given.walk is None):
@@ -135,7 +135,9 @@ class TileInference:
         best = chooser.best
         assert best is not None
         tile = best.tile
-        self.context.remark(products[0], tile_candidates.mixed_remark(chooser))
+        self.context.remark(
+            products[0], tile_candidates.mixed_remark(chooser), "PTO324"
+        )
         if self.context.candidates is not None:
             table = tile_candidates.mixed_table(self.group, chooser)
             self.context.candidates.append(table)
@@ -154,15 +156,19 @@ class TileInference:
                 f"the cube tile {list(given.m)} x {list(given.n)} became "
                 f"{tile.m0} x {tile.n0}: vector cores read it from L0C, all that they "
                 "read is live at once",
+                "PTO325",
             )
         if given is not None and given.walk is not None:
             self.context.remark(
                 op,
                 f"the walk '{given.walk}' is not used: tasks that vector ops share are "
                 "walked by rows",
+                "PTO325",
             )
         if given is not None and given.split_k not in (0, 1):
-            self.context.remark(op, "K is not split: its sums are read on chip")
+            self.context.remark(
+                op, "K is not split: its sums are read on chip", "PTO327"
+            )
 
     def _remark_single(self, tile: CubeTile, c: Contraction, op: Operation) -> None:
         for need in cube_tiles.needs(tile, c):
@@ -174,6 +180,7 @@ class TileInference:
                     f"the tile fits {need.space.upper()} only once: no double "
                     f"buffering ({need.bytes} B of "
                     f"{self.machine.space(need.space).bytes})",
+                    "PTO326",
                 )
 
     def _vector(self) -> VecTileAttr:
@@ -231,6 +238,7 @@ class TileInference:
                     self.group.ops[0],
                     f"the vec tile {list(given)} became [{tile.rows}, {tile.columns}]: "
                     f"{reason}",
+                    "PTO325",
                 )
                 return
 

@@ -107,6 +107,7 @@ def _report(ctx: PyptocContext, core: Core, limits: Limits, plans: Plans) -> Non
                 core.kernel,
                 f"{core.name} needs more flags between {PIPES[source]} and "
                 f"{PIPES[target]} than there are: one slot at a time is in use",
+                "PTO336",
             )
     count = sum(len(plan.barriers) for plan in plans.values())
     if count:
@@ -114,6 +115,7 @@ def _report(ctx: PyptocContext, core: Core, limits: Limits, plans: Plans) -> Non
         ctx.remark(
             core.kernel,
             f"{core.name} needs more flags than there are: {barriers} in for them",
+            "PTO336",
         )
 
 

@@ -44,6 +44,7 @@ def make_sections(
             op,
             f"the vector cores of @{kernel.sym_name.data} cannot share the tiles of "
             "this instruction, by rows or by columns: the first one does all the work",
+            "PTO335",
         )
     common = common_scalars(kernel)
     block = kernel.block

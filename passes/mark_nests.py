@@ -63,7 +63,9 @@ def mark(ctx: PyptocContext, loop: scf.ForOp) -> None:
         if unfit.outside and len(nest) > 1:
             mark(ctx, nest[1])
         else:
-            ctx.remark(loop, f"the body of the loop is no single task: {unfit}")
+            ctx.remark(
+                loop, f"the body of the loop is no single task: {unfit}", "PTO331"
+            )
         return
     for op, tile in found[0].tiles.items():
         op.attributes[TILE] = tile.attribute()

@@ -47,13 +47,14 @@ def report(
         f"the body of the loop is one {body.unit.value} task: "
         f"{time_text(cost.seconds)} modelled instead of {time_text(cost.in_stages)} "
         f"in launches of its stages, {sides}, {spread}",
+        "PTO330",
     )
     for op, tile in found[0].tiles.items():
         if op in body.given:
             for text in unused(op, body.products[op], tile):
-                ctx.remark(op, text)
+                ctx.remark(op, text, "PTO325")
     for op, text in vector_tiles(body):
-        ctx.remark(op, text)
+        ctx.remark(op, text, "PTO325")
     if ctx.candidates is not None:
         ctx.candidates.append(table(loop, body, found))
 

@@ -214,7 +214,7 @@ class Ownership:
             if reason:
                 name = value.name_hint or root_of(value).name_hint or "a tensor"
                 text = f"'{name}' is copied, {tensor_text(value)}: {reason}"
-                self.context.remark(op, text)
+                self.context.remark(op, text, "PTO311")
         clone.name_hint = value.name_hint
         op.operands[index] = clone
 

@@ -134,6 +134,7 @@ class _Plan:
             life.alloc,
             f"{_name(life)} in @{self.kernel.sym_name.data} keeps {kept} "
             f"{self.space.name} fits",
+            "PTO326",
         )
 
     def write(self) -> None:

@@ -37,6 +37,7 @@ def skew_kernel(ctx: PyptocContext, kernel: KernelOp) -> None:
             before,
             f"the cores of @{before.sym_name.data} do not overlap: tiles of several "
             "trips at once do not fit",
+            "PTO334",
         )
 
 
@@ -83,6 +84,7 @@ def _skew(ctx: PyptocContext, kernel: KernelOp, pair: LoopPair) -> None:
                 found.op,
                 f"the cores of @{kernel.sym_name.data} do not overlap in this loop: "
                 f"{found.reason}",
+                "PTO334",
             )
         return
     for side in found.values():

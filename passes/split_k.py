@@ -107,7 +107,9 @@ class SplitKPass(PyptocPass):
                         )
                         SplitK(ctx, tasks, factor, roots, atomic).run()
                 elif tasks.unit.data == Unit.MIXED and (self.factor or 1) > 1:
-                    ctx.remark(tasks, "not split over K: its sums are read on chip")
+                    ctx.remark(
+                        tasks, "not split over K: its sums are read on chip", "PTO327"
+                    )
             erase_dead(function)
 
 
@@ -139,7 +141,9 @@ class SplitK:
     def run(self) -> None:
         """Split, unless the destination or the element type forbids it."""
         if self._k_loop() is None:
-            self.context.remark(self.tasks, "not split over K: a task has it in L1")
+            self.context.remark(
+                self.tasks, "not split over K: a task has it in L1", "PTO327"
+            )
             return
         start = self.shapes.expr(self._loop().lb)
         if not start.is_const or start.value:
@@ -148,7 +152,9 @@ class SplitK:
         fresh = isinstance(initial, OpResult) and isinstance(initial.op, EmptyOp)
         if not fresh or not initial.has_one_use():
             self.context.remark(
-                self.tasks, "not split over K: the result goes into a given tensor"
+                self.tasks,
+                "not split over K: the result goes into a given tensor",
+                "PTO327",
             )
             return
         if not self._drop_empty_parts():
@@ -178,6 +184,7 @@ class SplitK:
                 self.tasks,
                 f"split over K in {parts}, not {self.factor}: K is {steps} steps, "
                 f"and the longest part has {longest} either way",
+                "PTO327",
             )
         self.factor = parts
         return parts > 1

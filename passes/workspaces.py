@@ -190,7 +190,9 @@ class Workspaces:
                 )
                 name = home.results[0].name_hint or "a workspace"
                 self.context.remark(
-                    home, f"'{name}' is kept for every trip of the loop: {reason}"
+                    home,
+                    f"'{name}' is kept for every trip of the loop: {reason}",
+                    "PTO342",
                 )
             self._settle(area, block)
             return []
@@ -279,7 +281,7 @@ class Workspaces:
     def _remark(self, one: AllocOp, other: AllocOp) -> None:
         first, second = (op.results[0].name_hint or "a tensor" for op in (one, other))
         text = f"'{second}' takes the memory of '{first}' and waits for its readers"
-        self.context.remark(other, text)
+        self.context.remark(other, text, "PTO341")
 
     def _may_share(self, one: Area, other: Area, block: Block) -> bool:
         """Whether all that touches `other` comes after all that touches `one`."""
@@ -369,7 +371,7 @@ class Workspaces:
         apart = sum(single, start=ZERO)
         if nominal(apart) > nominal(total):
             text += f", {size_text(apart, self.function)} if none shared memory"
-        self.context.remark(self.function, text)
+        self.context.remark(self.function, text, "PTO340")
 
 
 def nominal(size: Expr) -> int:

@@ -17,17 +17,24 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pyptoc.api import Program, compile
     from pyptoc.cli import main
-    from pyptoc.dialects.diagnostics import CompileError, RunError
+    from pyptoc.dialects.diagnostics import CompileError, Diagnostic, RunError
+    from pyptoc.passes import register_pass
+    from pyptoc.passes.base import PyptocPass as Pass
+    from pyptoc.runtime.timing_result import Timeline
     from pyptoc.sweeping import SweepRow, sweep
 
 __all__ = [
     "CompileError",
+    "Diagnostic",
+    "Pass",
     "Program",
     "RunError",
     "SweepRow",
+    "Timeline",
     "__version__",
     "compile",
     "main",
+    "register_pass",
     "sweep",
 ]
 
@@ -35,9 +42,13 @@ __version__ = "0.1.0"
 
 _LAZY = {
     "CompileError": "pyptoc.dialects.diagnostics",
+    "Diagnostic": "pyptoc.dialects.diagnostics",
     "RunError": "pyptoc.dialects.diagnostics",
+    "Timeline": "pyptoc.runtime.timing_result",
     "compile": "pyptoc.api",
     "Program": "pyptoc.api",
+    "Pass": "pyptoc.passes.base:PyptocPass",
+    "register_pass": "pyptoc.passes",
     "main": "pyptoc.cli",
     "sweep": "pyptoc.sweeping",
     "SweepRow": "pyptoc.sweeping",
@@ -54,4 +65,5 @@ def __getattr__(name: str) -> Any:
 
     if name not in _LAZY:
         raise AttributeError(f"module 'pyptoc' has no attribute '{name}'")
-    return getattr(import_module(_LAZY[name]), name)
+    module, _, attribute = _LAZY[name].partition(":")
+    return getattr(import_module(module), attribute or name)

@@ -15,6 +15,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import NoReturn
 
 import pyptoc
@@ -33,7 +34,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if argv is None and not (options.run or options.check_each):
             # Nobody multiplies large matrices; starting threads for it takes 40 ms.
             os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-        code = _dispatch(options)
+        with _loaded(options.load_module):
+            code = _dispatch(options)
         sys.stdout.flush()
         return code
     except SystemExit as done:  # --help
@@ -68,6 +70,15 @@ def _ended(problem: BaseException, options: Options) -> int:
         return 1
     assert isinstance(problem, Exception)
     return _internal_error(problem, options)
+
+
+def _loaded(modules: Sequence[str]) -> AbstractContextManager[None]:
+    """The passes of the user's modules, for the time of one command."""
+    if not modules:
+        return nullcontext()
+    from pyptoc.user_modules import loaded
+
+    return loaded(modules)
 
 
 def _internal_error(problem: Exception, options: Options) -> int:
@@ -127,6 +138,11 @@ def _dispatch(options: Options) -> int:
         from pyptoc.explorer.command import explore
 
         return explore(options)
+    if options.docs_errors:
+        from pyptoc.explain import page
+
+        sys.stdout.write(page())
+        return 0
     if options.sweep:
         from pyptoc.sweep_command import sweep
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def configuration(pipeline: str | None, options: Options) -> str:
     """The options that repeat a compilation, as one command-line text."""
-    words: list[str] = []
+    words = [f"--load-module={name}" for name in options.load_module]
     if options.machine != "ascend950":
         words.append(f"--machine={options.machine}")
     if pipeline is not None:

@@ -1,10 +1,20 @@
 """
-`--explain CODE`: what an error code means, beyond the text of the error.
+`--explain CODE`: what a code means, with an example that provokes it and one that does
+not.
+
+The texts are in `explanations/*.txt`: `== PTO112 title`, paragraphs, and the examples
+behind `-- wrong` and `-- right`. An example is the text of op.mlir; a first line
+`$ pyptoc ...` says how it is compiled, `-- file NAME` adds a file, and behind
+`-- wrong python` stands a program in Python. `-- why` says why a code has no example.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
 
 from pyptoc.options import UsageError
 
@@ -24,100 +34,146 @@ FAMILIES = {
     "29": "A kernel is not as it must be to run.",
     "30": "What the compiler did otherwise than one might expect; it goes on.",
     "31": "The compiler had to copy; the program is right but slower.",
+    "32": "How ops became groups and tiles, and what it was compared with (--remarks).",
+    "33": "How loops, cores and flags are used, and what is not possible (--remarks).",
+    "34": "What workspaces take (--remarks).",
     "40": "The program broke a rule of the language while it ran.",
     "41": "The flags of a kernel do not order its pipes.",
     "42": "Memory that is used by two at once, or before it is written.",
     "50": "The command line or the inputs.",
-    "51": "The description of the machine.",
+    "51": "The description of the machine, or a sweep.",
     "90": "A bug in pyptoc.",
 }
 """The first two digits of a code to what its family is about."""
 
-CODES = {
-    "PTO101": "MLIR wants a digit and a point in a float: 1.0e-3, not 1e-3; 0.5, not "
-    ".5. Integers have neither.",
-    "PTO107": "MLIR reads %b as the name of a value. The remainder is written mod, and "
-    "operators have spaces around them: %a - 1, for %a-1 is read as one name.",
-    "PTO112": "Nothing is converted implicitly. Cast one side: "
-    "%y = pypto.cast %x to f32.",
-    "PTO120": "K is the last axis of A and the last but one of B; with {a_trans} or "
-    "{b_trans} the last two axes change places.",
-    "PTO131": "A subscript list has one entry for each dimension: an index (drops the "
-    "dimension), : (all of it) or offset +: size.",
-    "PTO210": "Tiles live in small memories on the chip, padded to whole fractals of "
-    "16 rows by 32 bytes. pyptoc --list-machines names the machines.",
-    "PTO310": "An argument with an in-place result (a result of the same name) is "
-    "updated where it stands; if something else still reads the old value, or the "
-    "result has another name, it is copied first.",
-    "PTO402": "A view, read, load or store reached beyond its tensor. Offsets and "
-    "sizes come from values read at run time.",
-    "PTO405": "pypto.empty is uninitialised; each element of a result must be "
-    "written. pypto.full 0.0[...] where zeros are meant.",
-    "PTO410": "A pipe or core waits for what never comes: hardware hangs. Each "
-    "wait_flag takes the token of one set_flag before it; each push needs a pop and "
-    "a free.",
-    "PTO411": "A flag is one token. It is set again only when its wait is known to "
-    "be over; another id is another flag.",
-    "PTO412": "A flag that is left set is found by the next task, which then waits "
-    "for nothing.",
-    "PTO413": "Every push of a channel has one pop and one free on every core that "
-    "takes from it.",
-    "PTO420": "The pipes of a core run side by side. Two accesses to the same "
-    "bytes, one of them a write, need a flag or a barrier between them. See "
-    "docs/checking.md.",
-    "PTO421": "Tasks run in any order that the waits of launches allow, and those "
-    "of one launch at once.",
-    "PTO422": "An instruction reads bytes that nothing wrote: the memory of a core "
-    "holds what the last task left.",
-    "PTO423": "Two buffers, places or channels share bytes while both are needed.",
-    "PTO424": "The machine has no such address or flag. pyptoc --list-machines.",
-    "PTO425": "A task reads memory that no task has written.",
-    "PTO426": "A task touches memory that its kernel does not declare, so that no "
-    "wait knows of it.",
-    "PTO427": "With --check=nan: the first instruction whose inputs are finite and "
-    "whose result is not.",
-    "PTO428": "With --check=overflow: the first cast of a number that its type cannot "
-    "hold.",
-    "PTO500": "The command line cannot be understood. pyptoc --help.",
-    "PTO501": "An input is missing, or its shape or type is not the argument's. "
-    "pyptoc FILE --describe shows them. Arrays are never converted; for f8 and bf16 "
-    "unsigned integers of the same width are taken as bits.",
-    "PTO502": "A file cannot be read or written.",
-    "PTO503": "Made-up inputs need every dynamic size: --bind=M=16. The names are "
-    "those of pypto.dims; x.0 is axis 0 of an x without it.",
-    "PTO504": "A pipeline is written a,b{option=value other=1,2}. "
-    "pyptoc --list-passes shows the passes and their options.",
-    "PTO505": "An operator is the one public function of its file; helpers are "
-    "func.func private. --entry=@name chooses among several.",
-    "PTO506": "--check-each ran the program after every pass on the same inputs; this "
-    "is the first pass whose result differs. It is a bug of the pass.",
-    "PTO507": "--simulate places every task of every launch, which takes about 20 us "
-    "and half a kilobyte each. --check looks at every task as well; both look at every "
-    "trip of a loop.",
-    "PTO508": "What draws reports and plots, and dask, are optional extras: "
-    "pip install 'pyptoc[report,plot,dask]' adds them. --simulate, --trace and --sweep "
-    "need nothing further.",
-    "PTO509": "--executor=dask:ADDRESS needs a scheduler that answers, and workers "
-    "with the same version of pyptoc.",
-    "PTO510": "pyptoc --list-machines names the machines; a path to a TOML file of "
-    "your own is a machine, too.",
-    "PTO511": "docs/machines.md has every key of a machine file, its unit and what it "
-    'must be. A file that begins with base = "ascend950" needs only what differs.',
-    "PTO512": "--sweep=KEY=VALUES: values are 64,128 or 1..4 or 1.0..2.0+0.25 or "
-    "16..4096*2; docs/what-if.md lists the keys.",
-    "PTO513": "Compiling takes some 50 MB, a run what its arrays take, --check and "
-    "--simulate half a kilobyte for each task.",
-    "PTO900": "The file named in the message holds the input, the options and the "
-    "traceback.",
-}
-"""What can be said about a code without the program at hand."""
+
+@dataclass
+class Example:
+    """A program that provokes a code, or its mended form."""
+
+    command: str = "pyptoc op.mlir"
+    """How it is run; empty for a program in Python."""
+    files: dict[str, str] = field(default_factory=dict[str, str])
+    """The texts of op.mlir and what else it needs, by name."""
+    python: str = ""
+
+    def text(self) -> str:
+        """The example as it is shown."""
+        if self.python:
+            return self.python
+        parts = [] if self.command == "pyptoc op.mlir" else [f"$ {self.command}\n"]
+        for name, text in self.files.items():
+            parts += [text] if name == "op.mlir" else [f"// {name}:\n{text}"]
+        return "".join(parts)
+
+
+@dataclass
+class Explanation:
+    """What there is to say about a code."""
+
+    code: str
+    title: str
+    text: str = ""
+    wrong: Example | None = None
+    right: Example | None = None
+    why: str = ""
+    """Why there is no example."""
+
+
+@cache
+def explanations() -> dict[str, Explanation]:
+    """Every code, in order, with its explanation."""
+    folder = files("pyptoc") / "explanations"
+    texts = sorted(each.read_text("utf-8") for each in folder.iterdir())
+    entries = (
+        _read(entry) for text in texts for entry in re.split(r"^== ", text, flags=re.M)
+    )
+    found = {entry.code: entry for entry in entries if entry is not None}
+    return dict(sorted(found.items()))
+
+
+def _read(entry: str) -> Explanation | None:
+    head, _, rest = entry.partition("\n")
+    code, _, title = head.partition(" ")
+    if not title:
+        return None
+    prose, *sections = re.split(r"^-- ", rest, flags=re.M)
+    found = Explanation(code, title, prose.strip())
+    example = Example()
+    for section in sections:
+        name, _, body = section.partition("\n")
+        body = body.strip("\n") + "\n"
+        kind, _, what = name.partition(" ")
+        match kind:
+            case "wrong" | "right":
+                example = _example(body, what == "python")
+                setattr(found, kind, example)
+            case "file":
+                example.files[what] = body
+            case "why":
+                found.why = body.strip()
+            case _:
+                raise ValueError(f"{code}: a section called {name}")
+    return found
+
+
+def _example(body: str, python: bool) -> Example:
+    if python:
+        return Example(command="", python=body)
+    command = "pyptoc op.mlir"
+    if body.startswith("$ "):
+        first, _, body = body.partition("\n")
+        command = first.removeprefix("$ ")
+    return Example(command, {"op.mlir": body} if body.strip() else {})
 
 
 def explain(code: str) -> str:
-    """The explanation of `PTO112` (or `112`); raises `UsageError` for others."""
+    """
+    The explanation of `PTO112` (or `112`); "" lists all codes.
+
+    Raises `UsageError` for a code that there is not.
+    """
+    if not code:
+        return "\n".join(f"{e.code}  {e.title}" for e in explanations().values())
     match = re.fullmatch(r"(?:PTO)?(\d{3})", code.strip().upper())
-    if match is None or match[1][:2] not in FAMILIES:
-        raise UsageError(f"there is no error code '{code}'", "codes look like PTO112")
-    name = f"PTO{match[1]}"
-    family = FAMILIES[match[1][:2]]
-    return f"{name}: {family}" + (f"\n\n{CODES[name]}" if name in CODES else "")
+    found = explanations().get(f"PTO{match[1]}") if match else None
+    if found is None:
+        help = "codes look like PTO112; pyptoc --explain lists them"
+        raise UsageError(f"there is no error code '{code}'", help)
+    return "\n".join(_lines(found))
+
+
+def _lines(found: Explanation) -> Iterator[str]:
+    yield f"{found.code}: {found.title}"
+    yield FAMILIES[found.code[3:5]]
+    for part in (found.text, found.why):
+        if part:
+            yield f"\n{part}"
+    for name, example in (("wrong", found.wrong), ("right", found.right)):
+        if example is not None:
+            yield f"\n{name}:"
+            for line in example.text().splitlines():
+                yield f"    {line}".rstrip()
+
+
+def page() -> str:
+    """The text of docs/errors.md."""
+    parts = [
+        "# Errors and remarks\n\n"
+        "What each code means, with a program that provokes it and one that does not.\n"
+        "`pyptoc --explain PTO112` shows one, `pyptoc --explain` lists them. Made by\n"
+        "`pyptoc --docs-errors`.\n"
+    ]
+    family = ""
+    for found in explanations().values():
+        if found.code[3:5] != family:
+            family = found.code[3:5]
+            parts.append(f"\n## {family}x: {FAMILIES[family]}\n")
+        parts.append(f"\n### {found.code}: {found.title}\n")
+        parts += [f"\n{text}\n" for text in (found.text, found.why) if text]
+        for name, example in (("Wrong", found.wrong), ("Right", found.right)):
+            if example is not None:
+                kind = "python" if example.python else "mlir"
+                kind = "text" if not example.files and not example.python else kind
+                parts.append(f"\n{name}:\n\n```{kind}\n{example.text()}```\n")
+    return "".join(parts)

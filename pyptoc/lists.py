@@ -20,14 +20,14 @@ IN_FULL = 3
 
 
 def passes() -> str:
-    """Every pass in the order of the default pipeline, with its options."""
+    """Every pass in the order of the default pipeline, with its options; then yours."""
     from xdsl.passes import get_pass_option_infos
 
-    from pyptoc.passes import PASSES, pass_class
+    from pyptoc.passes import pass_class, pass_names
 
     lines: list[str] = []
-    width = max(map(len, PASSES))
-    for name in PASSES:
+    width = max(map(len, pass_names()))
+    for name in pass_names():
         cls = pass_class(name)
         lines.append(f"{name:<{width}}  {cls.summary}")
         for option in get_pass_option_infos(cls):

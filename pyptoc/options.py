@@ -40,6 +40,7 @@ class Options(argparse.Namespace):
     compile_to: str | None = None
     machine: str = "ascend950"
     entry: str | None = None
+    load_module: list[str] = field(default_factory=list[str])
 
     print_ir_before: list[str] = field(default_factory=list[str])
     print_ir_after: list[str] = field(default_factory=list[str])
@@ -97,6 +98,7 @@ class Options(argparse.Namespace):
     print_source: bool = False
     docs_ops: bool = False
     docs_machines: bool = False
+    docs_errors: bool = False
     describe: bool = False
     explain: str | None = None
     version: bool = False
@@ -186,6 +188,8 @@ def _add_compiling(parser: argparse.ArgumentParser) -> None:
     )
     add("--machine", metavar="NAME", help="a machine or a TOML file of your own")
     add("--entry", metavar="@NAME", help="which public function is the operator")
+    help = "run a Python file of yours that registers passes; repeatable"
+    add("--load-module", action="append", metavar="F.py", help=help)
     add("--split-input-file", action="store_true", help="cut the input at // -----")
 
 
@@ -320,6 +324,7 @@ def _add_asking(parser: argparse.ArgumentParser) -> None:
     flag = "store_true"
     add("--docs-ops", action=flag, help="docs/operators.md: every op in full")
     add("--docs-machines", action=flag, help="docs/machines.md: keys of machine files")
+    add("--docs-errors", action=flag, help="docs/errors.md: every code")
     add("--describe", action=flag, help="what inputs the operator wants")
     add("--print-source", action=flag, help="the text of the input: of @NAME")
     add(
@@ -330,13 +335,14 @@ def _add_asking(parser: argparse.ArgumentParser) -> None:
     add("--list-passes", action=flag, help="the passes and their options")
     add("--list-machines", action=flag, help="the machines")
     add("--list-ops", metavar="WORD", help="the ops (with WORD in name or summary)")
-    add("--explain", metavar="CODE", help="what an error code means")
+    add("--explain", metavar="CODE", help="what a code means; none: all codes")
 
 
 _OPTIONAL_VALUE = {
     "--verify-each": "true",
     "--list-ops": "",
     "--list-operators": "",
+    "--explain": "",
     "--simulate": "table",
     "--check": "hazards",
 }
@@ -353,7 +359,7 @@ def _normalise(argv: Sequence[str], known: set[str]) -> list[str]:
             name = "-" + name
         if name in _OPTIONAL_VALUE and not equals:
             following = argv[index + 1 : index + 2]
-            listing = name in ("--list-ops", "--list-operators")
+            listing = name in ("--list-ops", "--list-operators", "--explain")
             takes_next = listing and following and following[0][:1] != "-"
             if not takes_next:
                 name, equals, value = name, "=", _OPTIONAL_VALUE[name]
@@ -385,6 +391,8 @@ def parse_options(argv: Sequence[str]) -> Options:
 def _check(options: Options) -> None:
     if options.pipeline is not None and options.compile_to is not None:
         raise UsageError("--pipeline and --compile-to exclude each other")
+    if options.load_module and options.sweep:
+        raise UsageError("--sweep takes no --load-module: its passes are the default")
     if not options.run:
         only = {
             "--outputs": options.outputs,

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from pyptoc.dialects.diagnostics import did_you_mean, error
 from pyptoc.dialects.record import record
-from pyptoc.passes import DEFAULT_PIPELINE, LEVELS, PASSES, pass_class
+from pyptoc.passes import DEFAULT_PIPELINE, LEVELS, pass_class, pass_names
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -107,12 +107,13 @@ def _parse_options(reader: _Reader) -> dict[str, list[str]]:
 
 def make_pass(name: str, options: dict[str, list[str]]) -> PyptocPass:
     """The pass `name` with its options, given as the words of the pipeline text."""
-    if name not in PASSES:
+    known = pass_names()
+    if name not in known:
         error(
             None,
             CODE,
             f"unknown pass '{name}'",
-            help=did_you_mean(name, PASSES) or "pyptoc --list-passes lists them",
+            help=did_you_mean(name, known) or "pyptoc --list-passes lists them",
         )
     cls = pass_class(name)
     hints = typing.get_type_hints(cls) if options else {}

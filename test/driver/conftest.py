@@ -18,17 +18,12 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 @pytest.fixture
 def register(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """A function that makes pass classes known by their names."""
-    import pyptoc.pipeline
-    from pyptoc.passes import PASSES
+    from pyptoc.passes import REGISTERED, register_pass
 
-    real = pyptoc.pipeline.pass_class
+    monkeypatch.setattr("pyptoc.passes.REGISTERED", dict(REGISTERED))
 
     def add(*classes: type) -> None:
-        known = {cls.name: cls for cls in classes}
-        for name in known:
-            monkeypatch.setitem(PASSES, name, "made:Up")
-        monkeypatch.setattr(
-            pyptoc.pipeline, "pass_class", lambda name: known.get(name) or real(name)
-        )
+        for cls in classes:
+            register_pass(cls)
 
     return add

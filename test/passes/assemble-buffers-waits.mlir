@@ -1,6 +1,6 @@
 // RUN: pyptoc %s --pipeline=desugar,decompose,partition,infer-tiles,form-tasks,tile,split-k,assemble-buffers | filecheck %s
 // RUN: pyptoc %s --pipeline=partition --remarks 2>&1 | filecheck %s --check-prefix=COPY
-// COPY: remark[PTO300]: 'v' is copied, tensor<?x4x64xf32>: a reshape needs it side by side
+// COPY: remark[PTO311]: 'v' is copied, tensor<?x4x64xf32>: a reshape needs it side by side
 
 // Two views side by side: no order between their writers, and a reader of columns of one
 // of them waits for that one.

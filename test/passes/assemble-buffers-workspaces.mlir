@@ -3,9 +3,9 @@
 
 #tile = #pypto.cube<m = [16, 16], k = [64, 64], n = [64, 64]>
 
-// CHECK-DAG: remark[PTO300]: workspaces take 384 * M B, 640 * M B if none shared memory
-// CHECK-DAG: remark[PTO300]: 'z' takes the memory of 'y' and waits for its readers
-// CHECK-DAG: remark[PTO300]: 'y' is kept for every trip of the loop: data decides its size
+// CHECK-DAG: remark[PTO340]: workspaces take 384 * M B, 640 * M B if none shared memory
+// CHECK-DAG: remark[PTO341]: 'z' takes the memory of 'y' and waits for its readers
+// CHECK-DAG: remark[PTO342]: 'y' is kept for every trip of the loop: data decides its size
 // OFF-NOT: workspaces take
 
 // Of one size: the third product takes the memory of the first, which the second has

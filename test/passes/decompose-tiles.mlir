@@ -19,7 +19,7 @@ func.func @moved(%x: tensor<512x384xf32>, %z: tensor<128x16x2xf32>) -> (tensor<5
 // CHECK-LABEL: func.func @groups
 // CHECK-NOT:   tile =
 func.func @groups(%x: tensor<64x64xf32>) -> tensor<64x64xi8> {
-  // REMARK: remark[PTO300]: the tile of quantize is not used: no part of it has its shape
+  // REMARK: remark[PTO325]: the tile of quantize is not used: no part of it has its shape
   %q, %d = pypto.quantize %x axis -1 group 16 to i8 {tile = #pypto.vec<8, 64>}
   func.return %q : tensor<64x64xi8>
 }

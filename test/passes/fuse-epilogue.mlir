@@ -38,7 +38,7 @@ func.func @scaled_to_i8(%a: tensor<4x64xi8>, %b: tensor<64x96xi8>, %s: tensor<96
 // CHECK-LABEL: func.func @mx
 // CHECK-NEXT: %h = pypto.scaled_mm %a, %b scales %sa, %sb to bf16
 // CHECK-NEXT: %r = pypto.relu %h
-// REMARK: remark[PTO300]: the store of the product does not do the relu: a scaled product stores what it sums up
+// REMARK: remark[PTO333]: the store of the product does not do the relu: a scaled product stores what it sums up
 func.func @mx(%a: tensor<4x64xf8E4M3FN>, %b: tensor<64x96xf8E4M3FN>, %sa: tensor<4x1x2xf8E8M0FNU>, %sb: tensor<1x96x2xf8E8M0FNU>) -> tensor<4x96xbf16> {
   %y = pypto.scaled_mm %a, %b scales %sa, %sb
   %h = pypto.cast %y to bf16

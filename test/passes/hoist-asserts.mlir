@@ -31,7 +31,7 @@ func.func @pages(%x: tensor<9x16x32xf32>, %table: tensor<3xi32>) -> tensor<4x3x1
 
 // -----
 // A row that an inner loop counts up is known only inside.
-// REMARK: remark[PTO300]: it is checked in each trip of the loop: it follows %b
+// REMARK: remark[PTO332]: it is checked in each trip of the loop: it follows %b
 // CHECK-LABEL: func.func @counted
 // CHECK-NOT:     pypto.assert
 // CHECK:         scf.for %i

@@ -6,7 +6,7 @@
 
 // What comes again is in L2 only if blocks of tiles are walked: by rows each row of tiles
 // loads all of B.
-// SAID: [[# @LINE + 2]]:8: remark[PTO300]: tile m [128, 128] k [64, 256] n [256, 256] chosen: 1447.38 us modelled, mte2 is the bottleneck, 1152 tasks in 48 waves; walk blocked<2, 16>, which by rows would take {{[0-9.]+}} us
+// SAID: [[# @LINE + 2]]:8: remark[PTO324]: tile m [128, 128] k [64, 256] n [256, 256] chosen: 1447.38 us modelled, mte2 is the bottleneck, 1152 tasks in 48 waves; walk blocked<2, 16>, which by rows would take {{[0-9.]+}} us
 func.func @large(%a: tensor<6144x6144xf16>, %b: tensor<6144x6144xf16>) -> tensor<6144x6144xf32> {
   %y = pypto.matmul %a, %b
   func.return %y : tensor<6144x6144xf32>
@@ -15,8 +15,8 @@ func.func @large(%a: tensor<6144x6144xf16>, %b: tensor<6144x6144xf16>) -> tensor
 // CHECK: npu.tile = #pypto.cube<m = [128, 128], k = [64, 256], n = [256, 256], split_k = 1, walk = blocked<2, 16>>
 
 // A given tile keeps its sizes and, if it has one, its walk.
-// SAID: remark[PTO300]: tile m [128, 128] k [64, 256] n [256, 256] given: 1{{.*}} us modelled{{.*}}; walk blocked<{{.*}}>, which by rows would take 2{{.*}} us
-// SAID: remark[PTO300]: tile m [128, 128] k [64, 256] n [256, 256] given: 2{{.*}} us modelled{{.*}}; walk snake, which by rows
+// SAID: remark[PTO324]: tile m [128, 128] k [64, 256] n [256, 256] given: 1{{.*}} us modelled{{.*}}; walk blocked<{{.*}}>, which by rows would take 2{{.*}} us
+// SAID: remark[PTO324]: tile m [128, 128] k [64, 256] n [256, 256] given: 2{{.*}} us modelled{{.*}}; walk snake, which by rows
 func.func @given(%a: tensor<6144x6144xf16>, %b: tensor<6144x6144xf16>) -> (tensor<6144x6144xf32>, tensor<6144x6144xf32>) {
   %x = pypto.matmul %a, %b {tile = #cube}
   %y = pypto.matmul %a, %b {tile = #snake}
@@ -28,7 +28,7 @@ func.func @given(%a: tensor<6144x6144xf16>, %b: tensor<6144x6144xf16>) -> (tenso
 
 // Two tasks and a long K: parts of it for the other cores. The vector task that reads the
 // sum adds them. With an epilogue, or into a tensor that is there, K stays whole.
-// SAID: [[# @LINE + 3]]:8: remark[PTO300]: tile {{.*}} chosen: {{.*}}; K in {{[0-9]+}} parts, which whole would take {{[0-9.]+}} us
+// SAID: [[# @LINE + 3]]:8: remark[PTO324]: tile {{.*}} chosen: {{.*}}; K in {{[0-9]+}} parts, which whole would take {{[0-9.]+}} us
 func.func @long(%a: tensor<16x65536xf16>, %b: tensor<65536x64xf16>, %s: tensor<64xf32>, %o: tensor<32x64xf32>)
     -> (tensor<16x64xf32>, tensor<16x64xf16>, tensor<32x64xf32>) {
   %x = pypto.matmul %a, %b

@@ -110,7 +110,7 @@ npu.kernel @phases (%i) (%x: memref<64x16xf32, "gm">, %n: index) on vector {
 // CHECK:           tile.set_flag [mte2 -> v, 4]
 // CHECK-NOT:       tile.set_flag [mte2 -> v, 5]
 // CHECK-LABEL: npu.kernel @too_many_groups
-// REMARK:        remark[PTO300]: @too_many_slots needs more flags between mte2 and v than there are: one slot at a time is in use
+// REMARK:        remark[PTO336]: @too_many_slots needs more flags between mte2 and v than there are: one slot at a time is in use
 npu.kernel @too_many_slots (%i) (%x: memref<64x16xf32, "gm">, %n: index) on vector {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -147,7 +147,7 @@ npu.kernel @too_many_slots (%i) (%x: memref<64x16xf32, "gm">, %n: index) on vect
 // CHECK:           tile.load
 // CHECK-NEXT:      tile.barrier
 // CHECK-NEXT:      tile.add
-// REMARK:        remark[PTO300]: @too_many_groups needs more flags than there are: 9 barriers stand in for them
+// REMARK:        remark[PTO336]: @too_many_groups needs more flags than there are: 9 barriers stand in for them
 npu.kernel @too_many_groups (%i) (%x: memref<64x16xf32, "gm">, %n: index) on vector {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -193,7 +193,7 @@ npu.kernel @too_many_groups (%i) (%x: memref<64x16xf32, "gm">, %n: index) on vec
 // CHECK-COUNT-8: tile.wait_flag [v -> mte2, {{[0-7]}}]
 // CHECK:         tile.barrier
 // CHECK-NEXT:    tile.load
-// REMARK:        remark[PTO300]: @none_behind_a_loop needs more flags than there are: 2 barriers stand in for them
+// REMARK:        remark[PTO336]: @none_behind_a_loop needs more flags than there are: 2 barriers stand in for them
 // REMARK-NOT:    remark
 npu.kernel @none_behind_a_loop (%i) (%x: memref<64x16xf32, "gm">, %n: index) on vector {
   %c0 = arith.constant 0 : index

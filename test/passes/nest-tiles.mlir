@@ -3,7 +3,7 @@
 
 // A nest whose body is one task says its time; with the products' tiles chosen, the
 // pieces into which columns are cut are, and the table has the others.
-// CHECK: :[[# @LINE + 6]]:8: remark[PTO300]: the body of the loop is one mixed task: {{[0-9]+\.[0-9][0-9]}} us modelled instead of {{[0-9]+\.[0-9][0-9]}} us in launches of its stages, {{.*}} the cube cores' and {{.*}} the vector cores', 4 tasks in 1 wave
+// CHECK: :[[# @LINE + 6]]:8: remark[PTO330]: the body of the loop is one mixed task: {{[0-9]+\.[0-9][0-9]}} us modelled instead of {{[0-9]+\.[0-9][0-9]}} us in launches of its stages, {{.*}} the cube cores' and {{.*}} the vector cores', 4 tasks in 1 wave
 // TABLE: at {{.*}}:[[# @LINE + 5]]:8: a loop whose body is one mixed task, 2 products, ascend950
 // TABLE-NEXT: tiles {{.*}} L0C bytes {{.*}} us {{.*}} against the first
 // TABLE-NEXT: 1  m [128, 128] {{.*}} chosen
@@ -23,10 +23,10 @@ func.func @chosen(%x: tensor<512x64xf16>, %w: tensor<64x256xf16>, %u: tensor<256
 
 // What of a given tile does not count is said: the loop gives the rows and the order, sums
 // stay on chip. That of %y is as it was asked for.
-// CHECK-DAG: :[[# @LINE + 10]]:10: remark[PTO300]: the cube tile m [32, 32] k [32, 64] n [128, 128] became m [128, 128] k [32, 64] n [128, 256]: the body of the loop is one task, with the rows of the loop, and all that is live at once must fit
-// CHECK-DAG: :[[# @LINE + 9]]:10: remark[PTO300]: K is not split: the body of the loop is one task, which sums up all of it
-// CHECK-DAG: :[[# @LINE + 8]]:10: remark[PTO300]: the walk 'column' is not used: the loops give the order of tasks
-// CHECK-DAG: :[[# @LINE + 8]]:10: remark[PTO300]: the vec tile [8, 64] is not used: the body of the loop is one task, its tiles are as large as its values
+// CHECK-DAG: :[[# @LINE + 10]]:10: remark[PTO325]: the cube tile m [32, 32] k [32, 64] n [128, 128] became m [128, 128] k [32, 64] n [128, 256]: the body of the loop is one task, with the rows of the loop, and all that is live at once must fit
+// CHECK-DAG: :[[# @LINE + 9]]:10: remark[PTO325]: K is not split: the body of the loop is one task, which sums up all of it
+// CHECK-DAG: :[[# @LINE + 8]]:10: remark[PTO325]: the walk 'column' is not used: the loops give the order of tasks
+// CHECK-DAG: :[[# @LINE + 8]]:10: remark[PTO325]: the vec tile [8, 64] is not used: the body of the loop is one task, its tiles are as large as its values
 // TABLE: at {{.*}}: a loop whose body is one mixed task, 2 products, ascend950, tile given
 // TABLE: 1  m [128, 128] k [32, 64] n [128, 256], m [128, 128] k [64, 128] n [64, 64] {{.*}} kept
 func.func @given(%x: tensor<512x64xf16>, %w: tensor<64x256xf16>, %u: tensor<256x64xf16>) -> tensor<512x64xf32> {

@@ -51,7 +51,7 @@ func.func @mlp(%x: tensor<?x48xf16> {pypto.dims = ["M"]}, %w: tensor<48x96xf16>,
 // KERNEL: tile.store {{.*}} : !tile.buf<24x40xf32, l0c>, memref<?x40xf32, "gm">
 
 // The rows of a task have no bound.
-// REMARK: :[[# @LINE + 4]]:8: remark[PTO300]: the body of the loop is no single task: the rows of %h have no static bound
+// REMARK: :[[# @LINE + 4]]:8: remark[PTO331]: the body of the loop is no single task: the rows of %h have no static bound
 func.func @unbounded(%x: tensor<4x?x48xf16> {pypto.dims = ["M"]}, %w: tensor<48x48xf16>) -> tensor<4x?x48xf32> {
   %m = pypto.dim %x, 1
   %e = pypto.empty[4, %m, 48] : tensor<4x?x48xf32>
@@ -65,7 +65,7 @@ func.func @unbounded(%x: tensor<4x?x48xf16> {pypto.dims = ["M"]}, %w: tensor<48x
 }
 
 // However narrow the pieces, all of the weights are in L1 at once.
-// REMARK: :[[# @LINE + 3]]:8: remark[PTO300]: the body of the loop is no single task: its tiles take {{[0-9]+}} B of L1, which has 524288 B
+// REMARK: :[[# @LINE + 3]]:8: remark[PTO331]: the body of the loop is no single task: its tiles take {{[0-9]+}} B of L1, which has 524288 B
 func.func @too_large(%x: tensor<512x64xf16>, %w: tensor<64x1024xf16>, %u: tensor<1024x64xf16>) -> tensor<512x64xf32> {
   %e = pypto.empty[512, 64] : tensor<512x64xf32>
   %r = pypto.forall (%i = 0 to 512 step 256) outs(%o = %e) {
@@ -80,7 +80,7 @@ func.func @too_large(%x: tensor<512x64xf16>, %w: tensor<64x1024xf16>, %u: tensor
 }
 
 // Indices are for tasks of their own.
-// REMARK: :[[# @LINE + 3]]:8: remark[PTO300]: the body of the loop is no single task: its body holds an indexing op
+// REMARK: :[[# @LINE + 3]]:8: remark[PTO331]: the body of the loop is no single task: its body holds an indexing op
 func.func @gathers(%x: tensor<64x64xf16>, %i: tensor<4x16xi32>, %w: tensor<64x64xf16>) -> tensor<4x16x64xf32> {
   %e = pypto.empty[4, 16, 64] : tensor<4x16x64xf32>
   %r = pypto.forall (%j = 0 to 4) outs(%o = %e) {
@@ -94,7 +94,7 @@ func.func @gathers(%x: tensor<64x64xf16>, %i: tensor<4x16xi32>, %w: tensor<64x64
 }
 
 // A number that an inner loop carries lives in no tile.
-// REMARK: :[[# @LINE + 3]]:8: remark[PTO300]: the body of the loop is no single task: a loop carries a scalar
+// REMARK: :[[# @LINE + 3]]:8: remark[PTO331]: the body of the loop is no single task: a loop carries a scalar
 func.func @counts(%x: tensor<64x64xf16>, %w: tensor<64x64xf16>, %n: index) -> tensor<64x64xf16> {
   %e = pypto.empty[64, 64] : tensor<64x64xf16>
   %r = pypto.forall (%j = 0 to 64 step 16) outs(%o = %e) {

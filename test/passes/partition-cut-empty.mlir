@@ -5,5 +5,5 @@ func.func @none(%x: tensor<3x0xf32>) -> tensor<3x1xf32> {
   %s = pypto.sum %x axis -1 {keepdim}
   func.return %s : tensor<3x1xf32>
 }
-// CHECK: remark[PTO300]: rows are not cut into columns: there is no column, so no tile would store a part
+// CHECK: remark[PTO323]: rows are not cut into columns: there is no column, so no tile would store a part
 // CHECK: 5 passes, every result as in the source

@@ -32,7 +32,7 @@ npu.kernel @room (%i) (%x: memref<64x16xf32, "gm">, %y: memref<64x16xf32, "gm">,
 
 // CHECK-LABEL: npu.kernel @tight
 // CHECK:         %a = tile.alloc {addr = {{\d+}}, slots = 3}
-// REMARK:        remark[PTO300]: %a in @tight keeps 3 of 4 slots, so that ub fits
+// REMARK:        remark[PTO326]: %a in @tight keeps 3 of 4 slots, so that ub fits
 npu.kernel @tight (%i) (%x: memref<64x1024xf32, "gm">, %y: memref<64x16xf32, "gm">, %n: index) on vector {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index

@@ -106,7 +106,7 @@ npu.kernel @through_branches (%i) (%y: memref<64x2048xf32, "gm">, %n: index) on 
 // CHECK:         %b = tile.alloc {addr = {{\d+}}, slots = 2}
 // CHECK:           tile.load {{.*}} into %a :
 // CHECK:           tile.slot %b[%s]
-// REMARK:        remark[PTO300]: %a in @fewer_slots keeps 1 of 2 slots, so that ub fits
+// REMARK:        remark[PTO326]: %a in @fewer_slots keeps 1 of 2 slots, so that ub fits
 npu.kernel @fewer_slots (%i) (%x: memref<64x2048xf32, "gm">, %y: memref<64x2048xf32, "gm">, %n: index) on vector {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -128,7 +128,7 @@ npu.kernel @fewer_slots (%i) (%x: memref<64x2048xf32, "gm">, %y: memref<64x2048x
 // CHECK:         tile.alloc {addr = 0, slots = 2}
 // CHECK:           [[T:%\w+]] = pypto.index %k mod 2
 // CHECK-NEXT:      tile.slot %a{{\[}}[[T]]]
-// REMARK:        remark[PTO300]: %a in @wrapped_index keeps 2 of 3 slots
+// REMARK:        remark[PTO326]: %a in @wrapped_index keeps 2 of 3 slots
 npu.kernel @wrapped_index (%i) (%x: memref<64x2048xf32, "gm">, %y: memref<64x2048xf32, "gm">, %n: index) on vector {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index

@@ -363,7 +363,7 @@ npu.kernel @recurrent () (%y: memref<16x16xf32, "gm">, %n: index) on mixed {
   scf.for %t = %c0 to %n step %c1 {
     %p = tile.alloc : !tile.buf<16x16xf32, l1>
     %u = tile.alloc : !tile.buf<16x16xf32, ub>
-    // REMARK: :[[# @LINE + 1]]:5: remark[PTO300]: the cores of @recurrent do not overlap in this loop: %state is carried from trip to trip
+    // REMARK: :[[# @LINE + 1]]:5: remark[PTO334]: the cores of @recurrent do not overlap in this loop: %state is carried from trip to trip
     tile.move %state[0, 0] [16, 16] into %p
     tile.move %p[0, 0] [16, 16] into %l
     tile.matmul %l, %r into %c [16, 16, 16]
@@ -375,7 +375,7 @@ npu.kernel @recurrent () (%y: memref<16x16xf32, "gm">, %n: index) on mixed {
 
 // The 160 KiB of %u would be there twice, which is more than there is.
 
-// REMARK: {{.*}}:1: remark[PTO300]: the cores of @too_large do not overlap: tiles of several trips at once do not fit
+// REMARK: {{.*}}:1: remark[PTO334]: the cores of @too_large do not overlap: tiles of several trips at once do not fit
 
 // CHECK-LABEL: npu.kernel @too_large 
 // CHECK-NEXT: %c0 = arith.constant 0 : index

@@ -34,7 +34,7 @@ func.func @consumer(%a: tensor<?x200xf16>, %b: tensor<200x64xf16>) -> tensor<?x6
 // FOUR: pypto.add [[A]], [[T]]
 
 // 4 steps in 3 parts would be 2, 2 and none: two parts.
-// THREE: remark[PTO300]: split over K in 2, not 3: K is 4 steps, and the longest part has 2 either way
+// THREE: remark[PTO327]: split over K in 2, not 3: K is 4 steps, and the longest part has 2 either way
 // THREE-LABEL: func.func @consumer
 // THREE: npu.tasks (%i, %j, %part) in ({{%[0-9]+}}, 1, 2)
 

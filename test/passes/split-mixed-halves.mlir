@@ -190,7 +190,7 @@ npu.kernel @neither () (%y: memref<32x64xf32, "gm">, %m: index) on mixed {
   %s = tile.alloc : !tile.buf<32x1xf32, ub>
   %w = tile.alloc : !tile.buf<32x64xf32, ub>
   %p = tile.alloc : !tile.buf<32x64xf32, l1>
-  // REMARK: :[[# @LINE + 1]]:3: remark[PTO300]: the vector cores of @neither cannot share the tiles of this instruction, by rows or by columns: the first one does all the work
+  // REMARK: :[[# @LINE + 1]]:3: remark[PTO335]: the vector cores of @neither cannot share the tiles of this instruction, by rows or by columns: the first one does all the work
   tile.move %c[0, 0] [%m, 64] into %u
   tile.row_sum %u into %s [%m, 64]
   tile.sub %u, %u col into %w [%m, 64]
@@ -227,7 +227,7 @@ npu.kernel @overlapping () (%y: memref<?x64xf32, "gm">, %n: index) on mixed {
   %c = tile.alloc : !tile.buf<32x64xf32, l0c>
   scf.for %t = %c0 to %n step %c16 {
     %u = tile.alloc : !tile.buf<32x64xf32, ub>
-    // REMARK: :[[# @LINE + 1]]:5: remark[PTO300]: the vector cores of @overlapping cannot share the tiles
+    // REMARK: :[[# @LINE + 1]]:5: remark[PTO335]: the vector cores of @overlapping cannot share the tiles
     tile.move %c[0, 0] [32, 64] into %u
     tile.store %u [32, 64] into %y[%t, 0]
   }

@@ -1,0 +1,73 @@
+"""
+`--load-module=FILE.py`: runs Python files of the user's that register passes.
+
+Only a file that the command line names is run; nothing in an MLIR file can ask for
+one. What they register is forgotten when the command is over.
+"""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+
+from pyptoc.files import read_source
+from pyptoc.options import UsageError
+from pyptoc.passes import REGISTERED
+
+
+class LoadError(UsageError):
+    """A module that fails while it is loaded."""
+
+    code = "PTO514"
+
+
+@contextmanager
+def loaded(names: Sequence[str]) -> Iterator[None]:
+    """
+    Within it, pipelines know the passes that the files register.
+
+    Raises `FileError` for a file that cannot be read, `LoadError` with the line for one
+    that fails.
+    """
+    before = dict(REGISTERED)
+    try:
+        for name in names:
+            load(name)
+        yield
+    finally:
+        REGISTERED.clear()
+        REGISTERED.update(before)
+
+
+def load(name: str) -> None:
+    """Run the Python file `name` as a module of its own."""
+    if not name.endswith(".py"):
+        raise LoadError(f"{name} is no Python file", "--load-module=my_passes.py")
+    _, text = read_source(name)
+    module = ModuleType(f"pyptoc_user_{Path(name).stem}")
+    module.__file__ = name
+    # dataclasses look for the module of a class by its name.
+    sys.modules[module.__name__] = module
+    try:
+        exec(compile(text, name, "exec"), module.__dict__)
+    except Exception as problem:
+        del sys.modules[module.__name__]
+        raise LoadError(f"{_place(problem, name)}: {_what(problem)}") from problem
+
+
+def _what(problem: Exception) -> str:
+    text = problem.msg if isinstance(problem, SyntaxError) else str(problem)
+    return f"{type(problem).__name__}: {text}"
+
+
+def _place(problem: Exception, name: str) -> str:
+    """The line of the file where it failed."""
+    if isinstance(problem, SyntaxError) and problem.filename == name:
+        return f"{name}:{problem.lineno}"
+    frames = traceback.extract_tb(problem.__traceback__)
+    lines = [frame.lineno for frame in frames if frame.filename == name]
+    return f"{name}:{lines[-1]}" if lines else name
