@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from typing import NoReturn
 
+from xdsl.context import Context
 from xdsl.dialects.builtin import FileLineColLoc
 from xdsl.utils.exceptions import ParseError
 from xdsl.utils.lexer import Input, Span
+from xdsl.utils.mlir_lexer import MLIRToken, MLIRTokenKind
 
-from pyptoc.dialects.diagnostics import Diagnostic, did_you_mean, location_of
+from pyptoc.dialects.diagnostics import Diagnostic, did_you_mean, error, location_of
 
 _PYTHON_FLOAT = re.compile(r"(?<![\w.%@#!$])\d+[eE][+-]?\d+")
 _BARE_POINT = re.compile(r"(?<![\w.)\]])\.\d+([eE][+-]?\d+)?")
@@ -50,8 +53,29 @@ def name_position(text: str, start: int) -> int:
     return start if targets is None else targets.end()
 
 
+def starts_statement(token: MLIRToken) -> bool:
+    """Whether a token is the first of its line and begins `%x, .. =` or `a.b`."""
+    text, start = token.span.input.content, token.span.start
+    line_start = text.rfind("\n", 0, start) + 1
+    if text[line_start:start].strip():
+        return False
+    if token.kind == MLIRTokenKind.BARE_IDENT:
+        return "." in token.span.text
+    if token.kind != MLIRTokenKind.PERCENT_IDENT:
+        return False
+    return name_position(text, start) != start
+
+
+def line_end(span: Span[str]) -> int | None:
+    """Where the line of `span` ends; None if a body begins or ends in what is left."""
+    text = span.input.content
+    end = text.find("\n", span.start)
+    rest = text[span.start : end].partition("//")[0]
+    return None if end < 0 or rest.count("{") != rest.count("}") else end
+
+
 class LexError(ParseError):
-    """The text holds something that is no token; nothing after it can be read."""
+    """The text holds something that is no token: what follows on its line is lost."""
 
 
 class PoisonedError(Exception):
@@ -198,6 +222,25 @@ def _with_point(number: str) -> str:
 
 def _with_zero(number: str) -> str:
     return f"0{number}"
+
+
+def no_such_operation(context: Context, name: str, span: Span[str]) -> NoReturn:
+    """PTO105 for an operation, or a dialect, that is not known."""
+    context.get_optional_dialect("pypto")
+    dialect, _, _ = name.partition(".")
+    if "." in name and context.get_optional_dialect(dialect) is None:
+        known = ", ".join(sorted(context.registered_dialect_names))
+        error(
+            span,
+            "PTO105",
+            f"there is no dialect '{dialect}'",
+            rule=f"operations come from {known}",
+        )
+    known_ops = [op.name for op in context.loaded_ops]
+    hint = did_you_mean(name, known_ops)
+    if not hint and "." not in name:
+        hint = did_you_mean(f"pypto.{name}", known_ops)
+    error(span, "PTO105", f"there is no operation {name}", help=hint)
 
 
 def limited(diagnostics: Iterable[Diagnostic], most: int) -> list[Diagnostic]:

@@ -56,7 +56,10 @@ from pyptoc.dialects.parse_errors import (
     PoisonedError,
     diagnose,
     limited,
+    line_end,
     name_position,
+    no_such_operation,
+    starts_statement,
 )
 
 MAX_NESTING = 40
@@ -226,7 +229,7 @@ class LocParser(Parser):
 
     def _undefined(self, span: Span[str]) -> NoReturn:
         name = span.text[1:]
-        if self._starts_statement(MLIRToken(MLIRTokenKind.PERCENT_IDENT, span)):
+        if starts_statement(MLIRToken(MLIRTokenKind.PERCENT_IDENT, span)):
             end = len(self.text[: span.start].rstrip())
             error(
                 Span(end - 1, end, span.input),
@@ -315,11 +318,11 @@ class LocParser(Parser):
             if op.name == "func.func":
                 self._check_function(op)
             return op
-        except LexError:
-            raise
         except PoisonedError:
             pass
         except ParseError as failure:
+            if isinstance(failure, LexError) and line_end(failure.span) is None:
+                raise
             found = (diagnose(failure),)
         except CompileError as failure:
             found = failure.diagnostics
@@ -400,24 +403,10 @@ class LocParser(Parser):
         text = self.text
         end = text.rfind(name, 0, self._current_token.span.start) + len(name)
         span = Span(end - len(name), end, Input(text, self._filename))
-        dialect, _, _ = name.partition(".")
         before = text[text.rfind("\n", 0, span.start) + 1 : span.start].strip()
         if before and "." not in name and before[-1] not in "={":
             error(span, "PTO100", f"'{name}' cannot follow here")
-        self.ctx.get_optional_dialect("pypto")
-        if "." in name and self.ctx.get_optional_dialect(dialect) is None:
-            known = ", ".join(sorted(self.ctx.registered_dialect_names))
-            error(
-                span,
-                "PTO105",
-                f"there is no dialect '{dialect}'",
-                rule=f"operations come from {known}",
-            )
-        known_ops = [op.name for op in self.ctx.loaded_ops]
-        hint = did_you_mean(name, known_ops)
-        if not hint and "." not in name:
-            hint = did_you_mean(f"pypto.{name}", known_ops)
-        error(span, "PTO105", f"there is no operation {name}", help=hint)
+        no_such_operation(self.ctx, name, span)
 
     # -- recovery
 
@@ -425,15 +414,20 @@ class LocParser(Parser):
         """Skip a rejected operation; its results get the error type."""
         self._resume_from(start)
         names: list[tuple[str, int, Span]] = []
-        while self.at(MLIRTokenKind.PERCENT_IDENT):
-            span = self.take().span
-            count = 1
-            if self.parse_optional_punctuation(":"):
-                count = self.parse_optional_integer(allow_boolean=False) or 1
-            names.append((span.text[1:], count, span))
-            if not self.parse_optional_punctuation(","):
-                break
-        self._skip_statement()
+        lost = False
+        try:
+            while self.at(MLIRTokenKind.PERCENT_IDENT):
+                span = self.take().span
+                count = 1
+                if self.parse_optional_punctuation(":"):
+                    count = self.parse_optional_integer(allow_boolean=False) or 1
+                names.append((span.text[1:], count, span))
+                if not self.parse_optional_punctuation(","):
+                    break
+        except LexError as failure:
+            self._skip_line(failure)
+            lost = True
+        self._skip_statement(lost)
         size = sum(count for _, count, _ in names)
         op = ErrorOp.create(result_types=[ErrorType()] * size)
         first = 0
@@ -444,13 +438,12 @@ class LocParser(Parser):
             first += count
         return op
 
-    def _skip_statement(self) -> None:
+    def _skip_statement(self, moved: bool = False) -> None:
         """Go to the next line that starts an operation or closes the region."""
         depth = 0
-        moved = False
         while not self.at(MLIRTokenKind.EOF):
             token = self._current_token
-            if depth == 0 and moved and self._starts_statement(token):
+            if depth == 0 and moved and starts_statement(token):
                 return
             if token.kind == MLIRTokenKind.L_BRACE:
                 depth += 1
@@ -458,20 +451,23 @@ class LocParser(Parser):
                 if depth == 0:
                     return
                 depth -= 1
-            self.take()
             moved = True
+            try:
+                self.take()
+            except LexError as failure:
+                self._skip_line(failure)
 
-    def _starts_statement(self, token: MLIRToken) -> bool:
-        """Whether a token is the first of its line and begins `%x, .. =` or `a.b`."""
-        text, start = self.text, token.span.start
-        line_start = text.rfind("\n", 0, start) + 1
-        if text[line_start:start].strip():
-            return False
-        if token.kind == MLIRTokenKind.BARE_IDENT:
-            return "." in token.span.text
-        if token.kind != MLIRTokenKind.PERCENT_IDENT:
-            return False
-        return name_position(text, start) != start
+    def _skip_line(self, failure: LexError) -> None:
+        """Go on in the line behind one that cannot be read to its end."""
+        if (found := diagnose(failure)) not in self.errors:
+            self.errors.append(found)
+        end = line_end(failure.span)
+        if end is None:
+            raise failure
+        try:
+            self._resume_from(end)
+        except LexError as another:
+            self._skip_line(another)
 
 
 def parse_module(text: str, filename: str, context: Context) -> ModuleOp:

@@ -118,13 +118,14 @@ class VectorSectionWriter(SectionWriter):
 
     def _where_known(self, size: Mixed) -> Builder:
         """Behind what makes a value; at the section's start if that is outside."""
-        section = self.half.block
+        section, around = self.half.block, self.half.block.parent_op()
         owner = None if isinstance(size, int) else size.owner
         if isinstance(owner, Operation) and section.is_ancestor(owner):
             return Builder.after(owner)
         if isinstance(owner, Block) and section.is_ancestor(owner):
             section = owner
-        return Builder(InsertPoint.at_start(section), self.half.location)
+        assert around is not None
+        return Builder(InsertPoint.at_start(section), around.location)
 
     def _moved(
         self, offset: Mixed, begin: Expr, place: LocationAttr, dest: Block

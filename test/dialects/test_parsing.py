@@ -201,9 +201,38 @@ def test_a_rejected_operation_may_span_lines_and_hold_braces() -> None:
     assert len(found) == 1
 
 
-def test_text_that_is_no_token_ends_the_reading() -> None:
-    found = errors_of(function("  %a = pypto.exp %y\n  %b = $\n  %c = pypto.exp %z"))
-    assert [one.code for one in found] == ["PTO103", "PTO102"]
+def test_reading_goes_on_behind_a_line_with_text_that_is_no_token() -> None:
+    lines = (
+        "  %a = pypto.exp %y",
+        "  %b = $",
+        "  %c = pypto.exp %z",
+        "  %d = pypto.index %n % 2",
+        "  %e = pypto.mul %x, .5",
+        "  $",
+        '  pypto.probe %x "open',
+        "  %f = pypto.exp %d",
+        "  %g = pypto.exp %last",
+    )
+    found = errors_of(function("\n".join(lines)))
+    assert [(one.code, line_of(one) - 1) for one in found] == [
+        ("PTO103", 1),
+        ("PTO102", 2),
+        ("PTO103", 3),
+        ("PTO107", 4),
+        ("PTO101", 5),
+        ("PTO102", 6),
+        ("PTO102", 7),
+        ("PTO103", 9),
+    ]
+
+
+def test_text_that_is_no_token_beside_a_brace_ends_the_reading() -> None:
+    body = "  %a = pypto.exp %y\n  scf.if $ {\n  }\n  %c = pypto.exp %z"
+    assert [one.code for one in errors_of(function(body))] == ["PTO103", "PTO102"]
+
+
+def line_of(found: Diagnostic) -> int:
+    return int(place_of(found.location).split(":")[1])
 
 
 def test_an_expression_may_end_with_the_file() -> None:
