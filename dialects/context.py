@@ -14,7 +14,7 @@ from typing import Any
 from xdsl.context import Context
 from xdsl.ir import Attribute, Dialect, Operation
 
-from pyptoc.dialects.diagnostics import Diagnostic
+from pyptoc.dialects.diagnostics import Diagnostic, Note
 from pyptoc.dialects.op_definition import defined_when_used
 from pyptoc.dialects.record import record
 
@@ -46,6 +46,9 @@ class PyptocContext(Context):
     """What passes had to say: things not done, and why."""
     candidates: list[str] | None = None
     """Tables of the tiles that infer-tiles looked at; None: nobody wants them."""
+
+    tiles: dict[Attribute, Note] = field(default_factory=dict[Attribute, Note])
+    """Where the tile of an operation is written, by the operation's location."""
 
     searches: dict[Any, Any] = field(default_factory=dict[Any, Any])
     """The tiles that were searched for already (`pyptoc.passes.tile_search.Found`)."""

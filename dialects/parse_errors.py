@@ -8,11 +8,9 @@ are recognised in the source text around the place.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from typing import NoReturn
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import FileLineColLoc
 from xdsl.utils.exceptions import ParseError
 from xdsl.utils.lexer import Input, Span
 from xdsl.utils.mlir_lexer import MLIRToken, MLIRTokenKind
@@ -241,21 +239,3 @@ def no_such_operation(context: Context, name: str, span: Span[str]) -> NoReturn:
     if not hint and "." not in name:
         hint = did_you_mean(f"pypto.{name}", known_ops)
     error(span, "PTO105", f"there is no operation {name}", help=hint)
-
-
-def limited(diagnostics: Iterable[Diagnostic], most: int) -> list[Diagnostic]:
-    """At most `most` diagnostics in source order, and a count of the others."""
-    found = sorted(diagnostics, key=_source_order)
-    shown = found[:most]
-    if len(found) > most:
-        count = len(found) - most
-        plural = "" if count == 1 else "s"
-        shown.append(Diagnostic("PTO109", f"{count} more error{plural}"))
-    return shown
-
-
-def _source_order(diagnostic: Diagnostic) -> tuple[int, int]:
-    place = diagnostic.location
-    if isinstance(place, FileLineColLoc):
-        return place.line.data, place.column.data
-    return 0, 0

@@ -49,18 +49,19 @@ from pyptoc.dialects.diagnostics import (
     file_location,
     place_of,
 )
+from pyptoc.dialects.error_list import limited
 from pyptoc.dialects.lexing import QuickLexer
 from pyptoc.dialects.op_definition import op_definition
 from pyptoc.dialects.parse_errors import (
     LexError,
     PoisonedError,
     diagnose,
-    limited,
     line_end,
     name_position,
     no_such_operation,
     starts_statement,
 )
+from pyptoc.dialects.related import with_producers
 
 MAX_NESTING = 40
 """How deep regions may nest; Python's own stack ends a few levels further."""
@@ -198,8 +199,12 @@ class LocParser(Parser):
 
     def place_of(self, value: SSAValue) -> str:
         """Where a value is named first: `op.mlir:3:5`."""
+        return place_of(self.definition(value))
+
+    def definition(self, value: SSAValue) -> FileLineColLoc | None:
+        """The location of where a value is named first."""
         place = self._definitions.get(value)
-        return "" if place is None else place_of(self.location_at(place))
+        return None if place is None else self.location_at(place)
 
     def location_at(self, position: int) -> FileLineColLoc:
         """The location of a position in the source."""
@@ -325,7 +330,7 @@ class LocParser(Parser):
                 raise
             found = (diagnose(failure),)
         except CompileError as failure:
-            found = failure.diagnostics
+            found = tuple(with_producers(one, self) for one in failure.diagnostics)
         except VerifyException as failure:
             place = self.location_at(name_position(self.text, start.start))
             found = (Diagnostic("PTO170", str(failure).splitlines()[0], place),)
@@ -414,7 +419,6 @@ class LocParser(Parser):
         """Skip a rejected operation; its results get the error type."""
         self._resume_from(start)
         names: list[tuple[str, int, Span]] = []
-        lost = False
         try:
             while self.at(MLIRTokenKind.PERCENT_IDENT):
                 span = self.take().span
@@ -426,8 +430,9 @@ class LocParser(Parser):
                     break
         except LexError as failure:
             self._skip_line(failure)
-            lost = True
-        self._skip_statement(lost)
+            self._skip_statement(moved=True)
+        else:
+            self._skip_statement()
         size = sum(count for _, count, _ in names)
         op = ErrorOp.create(result_types=[ErrorType()] * size)
         first = 0

@@ -27,7 +27,7 @@ from pyptoc.dialects.diagnostics import (
     Note,
     did_you_mean,
 )
-from pyptoc.dialects.parse_errors import limited
+from pyptoc.dialects.error_list import limited
 from pyptoc.dialects.record import record
 
 if TYPE_CHECKING:

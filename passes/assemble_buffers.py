@@ -31,6 +31,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from pyptoc.dialects.context import PyptocContext
 from pyptoc.dialects.diagnostics import error
+from pyptoc.dialects.error_list import ErrorList
 from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.memory import gm_memref
 from pyptoc.dialects.npu import (
@@ -73,16 +74,22 @@ class AssembleBuffersPass(PyptocPass):
     """Let workspaces that are not alive together share memory, and trips of loops."""
 
     def run(self, ctx: PyptocContext, module: ModuleOp) -> None:
+        errors = ErrorList()
         for function in list(module.walk()):
             if isinstance(function, func.FuncOp) and not _in_memory(function):
-                MemoryForm(function).run()
-                erase_dead(function)
-                carry_events(function.body.block)
-                shapes, roots = Shapes(), Roots(function)
-                if self.share:
-                    Workspaces(ctx, function, shapes, roots).run()
-                WaitDeriver(function, shapes, roots).run()
-                erase_dead(function)
+                with errors.kept():
+                    self._assemble(ctx, function)
+        errors.check()
+
+    def _assemble(self, ctx: PyptocContext, function: func.FuncOp) -> None:
+        MemoryForm(function).run()
+        erase_dead(function)
+        carry_events(function.body.block)
+        shapes, roots = Shapes(), Roots(function)
+        if self.share:
+            Workspaces(ctx, function, shapes, roots).run()
+        WaitDeriver(function, shapes, roots).run()
+        erase_dead(function)
 
 
 def _in_memory(function: func.FuncOp) -> bool:

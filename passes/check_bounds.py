@@ -46,6 +46,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from pyptoc.dialects.context import PyptocContext
 from pyptoc.dialects.diagnostics import error
+from pyptoc.dialects.error_list import ErrorList
 from pyptoc.dialects.expr import Compare, Expr, minimum
 from pyptoc.dialects.npu_tasks import TasksOp
 from pyptoc.dialects.pypto.scalars import AssertOp, DimOp
@@ -67,10 +68,12 @@ class CheckBoundsPass(PyptocPass):
     summary = "prove that boxes fit and iterations keep apart, or check it at run time"
 
     def run(self, ctx: PyptocContext, module: ModuleOp) -> None:
+        errors = ErrorList()
         for function in module.ops:
             if isinstance(function, FuncOp) and function.body.blocks:
-                scope = _Scope(Ranges(Shapes()), {}, Apart())
+                scope = _Scope(Ranges(Shapes()), {}, Apart(), errors)
                 _check_block(function.body.block, scope)
+        errors.check()
 
 
 @record(frozen=False)
@@ -80,10 +83,11 @@ class _Scope:
     ranges: Ranges
     sizes: dict[Hashable, SSAValue]
     apart: Apart
+    errors: ErrorList
 
     def inner(self, ranges: Ranges) -> _Scope:
         """The scope of a block inside: what is found there stays there."""
-        return _Scope(ranges, dict(self.sizes), self.apart)
+        return _Scope(ranges, dict(self.sizes), self.apart, self.errors)
 
 
 def _check_block(block: Block, scope: _Scope) -> None:
@@ -92,8 +96,9 @@ def _check_block(block: Block, scope: _Scope) -> None:
     for op in list(block.ops):
         if isinstance(op, TasksOp):
             continue  # what loads and stores is checked when it does
-        for owed in obligations(op):
-            _discharge(op, owed, scope)
+        with scope.errors.kept():
+            for owed in obligations(op):
+                _discharge(op, owed, scope)
         if isinstance(op, ViewOp):
             _limit(op)
         match op:
@@ -105,7 +110,8 @@ def _check_block(block: Block, scope: _Scope) -> None:
                 scope.apart.note(op, ranges)
             case scf.ForOp():
                 _check_block(op.body.block, scope.inner(ranges.enter_loop(op)))
-                scope.apart.close(op, ranges)
+                with scope.errors.kept():
+                    scope.apart.close(op, ranges)
             case scf.IfOp():
                 for inner in (block for r in op.regions for block in r.blocks):
                     _check_block(inner, scope.inner(ranges.enter_branch(op, inner)))

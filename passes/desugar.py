@@ -40,6 +40,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from pyptoc.dialects.context import PyptocContext
 from pyptoc.dialects.diagnostics import error
+from pyptoc.dialects.error_list import ErrorList
 from pyptoc.dialects.expr import Expr, minimum
 from pyptoc.dialects.pypto.control import ForallOp, ForOp, LoopOp, YieldOp
 from pyptoc.dialects.pypto.shape import AssembleOp, FullOp, StoreOp
@@ -62,14 +63,19 @@ class DesugarPass(PyptocPass):
     summary = "pypto.for, pypto.forall and pypto.store to scf.for and pypto.assemble"
 
     def run(self, ctx: PyptocContext, module: ModuleOp) -> None:
+        errors = ErrorList()
         for function in module.ops:
             if isinstance(function, FuncOp) and not is_private(function):
-                probes_to_results(function)
+                with errors.kept():
+                    probes_to_results(function)
         ops = list(module.walk())
         stores = _destinations_stored_in(ops)
         for op in ops:
-            arith_to_index.convert(op)
-        _Desugarer(stores).block(module.body.block, {})
+            with errors.kept():
+                arith_to_index.convert(op)
+        errors.check()
+        _Desugarer(stores, errors).block(module.body.block, {})
+        errors.check()
 
 
 def _destinations_stored_in(
@@ -98,6 +104,7 @@ class _Desugarer:
     """Rewrites blocks in order, threading the destinations through."""
 
     stores: dict[Operation, dict[SSAValue, None]]
+    errors: ErrorList
 
     def block(self, block: Block, carried: Carried) -> None:
         """Rewrite the ops of `block`; `carried` ends as it is at the block's end."""
@@ -137,7 +144,8 @@ class _Desugarer:
 
     def _other(self, op: Operation) -> None:
         if isinstance(op, FuncOp):
-            self._function(op)
+            with self.errors.kept():
+                self._function(op)
             return
         if op in self.stores:
             error(op, "PTO183", f"pypto.store inside {op.name} is not supported")

@@ -29,10 +29,12 @@ from xdsl.ir import Operation
 
 from pyptoc.dialects.context import PyptocContext
 from pyptoc.dialects.diagnostics import error
+from pyptoc.dialects.error_list import ErrorList
 from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.pypto.attrs import CubeTileAttr, VecTileAttr
 from pyptoc.dialects.pypto.matmul import Product
 from pyptoc.dialects.record import record
+from pyptoc.dialects.related import with_tile
 from pyptoc.dialects.walk import ROW
 from pyptoc.passes import cube_tiles, tile_candidates
 from pyptoc.passes.base import PyptocPass
@@ -59,11 +61,15 @@ class InferTilesPass(PyptocPass):
     )
 
     def run(self, ctx: PyptocContext, module: ModuleOp) -> None:
+        errors = ErrorList()
         for function in module.walk():
             if isinstance(function, func.FuncOp):
                 shapes = Shapes()
                 for group in in_order(function):
-                    TileInference(ctx, group, shapes).run()
+                    with errors.kept():
+                        TileInference(ctx, group, shapes).run()
+        errors.found = [with_tile(each, ctx.tiles) for each in errors.found]
+        errors.check()
 
 
 def in_order(function: func.FuncOp) -> list[Group]:

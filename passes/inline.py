@@ -32,6 +32,7 @@ from xdsl.ir import SSAValue
 
 from pyptoc.dialects.context import PyptocContext
 from pyptoc.dialects.diagnostics import Note, error
+from pyptoc.dialects.error_list import ErrorList
 from pyptoc.passes.base import PyptocPass
 
 TILES = "pypto.tiles"
@@ -48,16 +49,23 @@ class InlinePass(PyptocPass):
             op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp)
         }
         done: set[str] = set()
+        errors = ErrorList()
         for function in functions.values():
-            if not function.body.blocks and not is_private(function):
-                message = f"@{function.sym_name.data} has no body"
-                help = "an operator is written func.func @name(%x: tensor<...>) { ... }"
-                error(function, "PTO180", message, help=help)
-            _inline_calls(function, functions, [], done)
+            with errors.kept():
+                _check_body(function)
+                _inline_calls(function, functions, [], done)
+        errors.check()
         for function in functions.values():
             if is_private(function):
                 function.detach()
                 function.erase()
+
+
+def _check_body(function: FuncOp) -> None:
+    if not function.body.blocks and not is_private(function):
+        message = f"@{function.sym_name.data} has no body"
+        help = "an operator is written func.func @name(%x: tensor<...>) { ... }"
+        error(function, "PTO180", message, help=help)
 
 
 def is_private(function: FuncOp) -> bool:

@@ -28,6 +28,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from pyptoc.dialects.context import PyptocContext
 from pyptoc.dialects.diagnostics import error
+from pyptoc.dialects.error_list import ErrorList
 from pyptoc.dialects.pypto.elementwise import (
     AddOp,
     AndOp,
@@ -63,10 +64,14 @@ class LegalizeCastsPass(PyptocPass):
 
     def run(self, ctx: PyptocContext, module: ModuleOp) -> None:
         machine: Machine = ctx.machine
-        check_support(module, machine)
+        errors = ErrorList()
+        with errors.kept():
+            check_support(module, machine)
         for op in list(module.walk()):
             if isinstance(op, CastOp):
-                _legalize(op, machine)
+                with errors.kept():
+                    _legalize(op, machine)
+        errors.check()
 
 
 def _legalize(op: CastOp, machine: Machine) -> None:

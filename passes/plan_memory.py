@@ -43,8 +43,10 @@ from xdsl.ir import Operation
 
 from pyptoc.dialects.context import PyptocContext
 from pyptoc.dialects.diagnostics import Note, error
+from pyptoc.dialects.error_list import ErrorList
 from pyptoc.dialects.npu import KernelOp, kernels_of
 from pyptoc.dialects.record import record
+from pyptoc.dialects.related import with_tile
 from pyptoc.dialects.tile import Instruction
 from pyptoc.dialects.tile_alloc import Allocation
 from pyptoc.dialects.tile_types import round_up
@@ -79,11 +81,17 @@ class PlanMemoryPass(PyptocPass):
                 rule="slots is a whole number of at least 1",
                 help="plan-memory{slots=2}",
             )
+        errors = ErrorList()
         for kernel in kernels_of(module).values():
-            found = lifetimes(kernel)
-            flagged = is_synchronised(kernel)
-            if flagged and all(life.alloc.address is not None for life in found):
-                continue
+            with errors.kept():
+                self._plan(ctx, kernel)
+        errors.found = [with_tile(each, ctx.tiles) for each in errors.found]
+        errors.check()
+
+    def _plan(self, ctx: PyptocContext, kernel: KernelOp) -> None:
+        found = lifetimes(kernel)
+        flagged = is_synchronised(kernel)
+        if not (flagged and all(life.alloc.address is not None for life in found)):
             by_space: dict[str, list[Lifetime]] = {}
             for life in found:
                 by_space.setdefault(life.alloc.type.space.value, []).append(life)

@@ -35,6 +35,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from pyptoc.dialects.context import PyptocContext
 from pyptoc.dialects.diagnostics import Note, error
+from pyptoc.dialects.error_list import ErrorList
 from pyptoc.dialects.npu import KernelOp, kernels_of
 from pyptoc.dialects.npu_attrs import Unit
 from pyptoc.passes.base import PyptocPass
@@ -59,13 +60,16 @@ class SplitMixedPass(PyptocPass):
         from pyptoc.passes.make_sections import make_sections
 
         aliases = parameter_aliases(module)
+        errors = ErrorList()
         for name, kernel in kernels.items():
             if is_flat(kernel):
                 same = aliases.get(name, {})
                 found = obstacles(kernel, ctx.machine, same)
-                if found:
-                    _refuse(kernel, found[0])
-                make_sections(ctx, kernel, same)
+                with errors.kept():
+                    if found:
+                        _refuse(kernel, found[0])
+                    make_sections(ctx, kernel, same)
+        errors.check()
 
 
 def _refuse(kernel: KernelOp, obstacle: Obstacle) -> NoReturn:

@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from pyptoc.dialects.diagnostics import error
+from pyptoc.dialects.error_list import ErrorList
 from pyptoc.dialects.pypto.matmul import EpilogueOp, MatmulOp, MmaOp, ScaledMmOp
 from pyptoc.dialects.pypto.shape import (
     EmptyOp,
@@ -36,14 +37,17 @@ SCALARS = frozenset(
 
 def check_support(module: ModuleOp, machine: Machine) -> None:
     """Refuse ops that are not lowered yet or that `machine` does not have."""
+    errors = ErrorList()
     for op in module.walk():
         dialect, _, name = op.name.partition(".")
         if dialect != "pypto" or name in SCALARS:
             continue
-        if isinstance(op, MatmulOp | ScaledMmOp):
-            check_product(op, machine)
-        elif not isinstance(op, PULLED) and unit_of(op) is None:
-            _refuse(op)
+        with errors.kept():
+            if isinstance(op, MatmulOp | ScaledMmOp):
+                check_product(op, machine)
+            elif not isinstance(op, PULLED) and unit_of(op) is None:
+                _refuse(op)
+    errors.check()
 
 
 def _refuse(op: Operation) -> NoReturn:

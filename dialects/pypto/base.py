@@ -75,6 +75,7 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import ParseError, VerifyException
 from xdsl.utils.mlir_lexer import MLIRTokenKind
 
+from pyptoc.dialects.context import PyptocContext
 from pyptoc.dialects.diagnostics import CompileError, did_you_mean, error
 from pyptoc.dialects.literals import located, parse_setting, print_settings
 from pyptoc.dialects.op_docs import sample
@@ -85,6 +86,7 @@ from pyptoc.dialects.pypto.call import Call, merge_literals
 from pyptoc.dialects.pypto.infer import refine
 from pyptoc.dialects.pypto.properties import setting_usage
 from pyptoc.dialects.pypto.syntax import Element
+from pyptoc.dialects.related import note_tile
 from pyptoc.dialects.subscripts import count
 
 SEGMENTS = "operandSegmentSizes"
@@ -274,6 +276,8 @@ class PyptoOp(IRDLOperation, ABC):
                 rule = "each setting is given once"
                 error(span, "PTO143", f"'{key}' is given twice", rule=rule)
             call.spans[key] = parser.span_from(start)
+            if key == "tile" and isinstance(parser.ctx, PyptocContext):
+                note_tile(parser, parser.ctx, call.spans[key])
             cls._check_setting(call, key, value, span)
             if parser.parse_optional_punctuation(",") is None:
                 break

@@ -47,6 +47,7 @@ func.func @beyond(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
     %j = pypto.index %i + 3
     // expected-error@below {{view of %x rows %i + 3 +: 2 ends at %i + 5, %x has 4 rows}}
     %v = pypto.view %x[%j +: 2, :]
+    // expected-error@below {{two iterations of forall store to the same element of %o}}
     pypto.store %v into %o[%i, 0]
   }
   func.return %r : tensor<4x8xf32>
