@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import NoReturn, cast
+from typing import Any, NoReturn, cast
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -41,6 +41,11 @@ class Note:
     message: str
     location: Attribute | None = None
 
+    def to_dict(self) -> dict[str, Any]:
+        """The message and its place: for JSON."""
+        file, line, column = _numbers(self.location)
+        return {"message": self.message, "file": file, "line": line, "column": column}
+
 
 @record
 class Diagnostic:
@@ -63,8 +68,31 @@ class Diagnostic:
     help: str = ""
     """What to write instead; a fix that works."""
     at_run_time: bool = False
-    line: str | None = None
+    source_line: str | None = None
     """The source line, where that is of no text that the driver has."""
+
+    @property
+    def file(self) -> str | None:
+        """The name of the file it is about."""
+        return _numbers(self.location)[0]
+
+    @property
+    def line(self) -> int | None:
+        """The line in the file, from 1."""
+        return _numbers(self.location)[1]
+
+    @property
+    def column(self) -> int | None:
+        """The column in the line, from 1."""
+        return _numbers(self.location)[2]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Texts, numbers, lists and dicts: for JSON. Empty texts are there, too."""
+        names = ("code", "severity", "file", "line", "column", "length", "message")
+        names += ("label", "rule", "here", "help", "at_run_time")
+        found: dict[str, Any] = {name: getattr(self, name) for name in names}
+        found["notes"] = [note.to_dict() for note in self.notes]
+        return found
 
     @property
     def headline(self) -> str:
@@ -107,6 +135,12 @@ class CompileError(Exception):
 
     def __str__(self) -> str:
         return "\n".join(map(str, self.diagnostics))
+
+    def to_json(self) -> str:
+        """The diagnostics as a JSON list, each as `Diagnostic.to_dict` gives it."""
+        import json
+
+        return json.dumps([each.to_dict() for each in self.diagnostics])
 
 
 class RunError(CompileError):
@@ -194,6 +228,13 @@ def file_place(location: Attribute | None) -> FileLineColLoc | None:
         found = (file_place(child) for child in items)
         return next((place for place in found if place is not None), None)
     return None
+
+
+def _numbers(location: Attribute | None) -> tuple[str | None, int | None, int | None]:
+    place = file_place(location)
+    if place is None:
+        return None, None, None
+    return place.filename.data, place.line.data, place.column.data
 
 
 def place_of(location: Attribute | None) -> str:

@@ -4,7 +4,7 @@ The errors of many operations, reported together: one bad op does not hide the n
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 
 from xdsl.dialects.builtin import FileLineColLoc
@@ -27,7 +27,7 @@ class ErrorList:
         self.found: list[Diagnostic] = []
 
     @contextmanager
-    def kept(self) -> Iterator[None]:
+    def kept(self) -> Generator[None]:
         """A `CompileError` in here is kept, each diagnostic once."""
         try:
             yield

@@ -64,9 +64,10 @@ def starts_statement(token: MLIRToken) -> bool:
     return name_position(text, start) != start
 
 
-def line_end(span: Span[str]) -> int | None:
-    """Where the line of `span` ends; None if a body begins or ends in what is left."""
-    text = span.input.content
+def line_end(failure: ParseError) -> int | None:
+    """Where its line ends; None if a body begins or ends in what is left of that."""
+    span, text = failure.span, failure.span.input.content
+    assert isinstance(text, str)
     end = text.find("\n", span.start)
     rest = text[span.start : end].partition("//")[0]
     return None if end < 0 or rest.count("{") != rest.count("}") else end

@@ -326,7 +326,7 @@ class LocParser(Parser):
         except PoisonedError:
             pass
         except ParseError as failure:
-            if isinstance(failure, LexError) and line_end(failure.span) is None:
+            if isinstance(failure, LexError) and line_end(failure) is None:
                 raise
             found = (diagnose(failure),)
         except CompileError as failure:
@@ -433,8 +433,8 @@ class LocParser(Parser):
             self._skip_statement(moved=True)
         else:
             self._skip_statement()
-        size = sum(count for _, count, _ in names)
-        op = ErrorOp.create(result_types=[ErrorType()] * size)
+        types = [ErrorType()] * sum(count for _, count, _ in names)
+        op = ErrorOp.create(result_types=types)
         first = 0
         for name, count, span in names:
             if name not in self.ssa_values:
@@ -464,9 +464,8 @@ class LocParser(Parser):
 
     def _skip_line(self, failure: LexError) -> None:
         """Go on in the line behind one that cannot be read to its end."""
-        if (found := diagnose(failure)) not in self.errors:
-            self.errors.append(found)
-        end = line_end(failure.span)
+        self.errors += [e for e in (diagnose(failure),) if e not in self.errors]
+        end = line_end(failure)
         if end is None:
             raise failure
         try:

@@ -68,8 +68,7 @@ def register_pass(cls: _Class) -> _Class:
     """
     from pyptoc.passes.base import PyptocPass
 
-    given: object = cls
-    if not (isinstance(given, type) and issubclass(given, PyptocPass)):
+    if PyptocPass not in getattr(cls, "__mro__", ()):
         raise TypeError(f"{cls!r} is no subclass of pyptoc.Pass")
     name = getattr(cls, "name", None)
     if not isinstance(name, str) or not isinstance(cls.__dict__.get("summary"), str):

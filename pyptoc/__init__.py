@@ -15,11 +15,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pyptoc.api import Program, compile
+    from pyptoc.api import Program, compile, machines
     from pyptoc.cli import main
     from pyptoc.dialects.diagnostics import CompileError, Diagnostic, RunError
     from pyptoc.passes import register_pass
     from pyptoc.passes.base import PyptocPass as Pass
+    from pyptoc.pipelines import Pipeline
     from pyptoc.runtime.timing_result import Timeline
     from pyptoc.sweeping import SweepRow, sweep
 
@@ -27,12 +28,14 @@ __all__ = [
     "CompileError",
     "Diagnostic",
     "Pass",
+    "Pipeline",
     "Program",
     "RunError",
     "SweepRow",
     "Timeline",
     "__version__",
     "compile",
+    "machines",
     "main",
     "register_pass",
     "sweep",
@@ -48,6 +51,8 @@ _LAZY = {
     "compile": "pyptoc.api",
     "Program": "pyptoc.api",
     "Pass": "pyptoc.passes.base:PyptocPass",
+    "Pipeline": "pyptoc.pipelines",
+    "machines": "pyptoc.api",
     "register_pass": "pyptoc.passes",
     "main": "pyptoc.cli",
     "sweep": "pyptoc.sweeping",

@@ -5,10 +5,9 @@ The compiler from Python: `compile` a source to a `Program`, then `run` or `simu
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from pyptoc.collector import seldom_collecting
@@ -18,7 +17,11 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     from xdsl.dialects.builtin import ModuleOp
 
+    from pyptoc.arrays import ArrayLike
+    from pyptoc.dialects.context import PyptocContext
     from pyptoc.dialects.diagnostics import Diagnostic
+    from pyptoc.passes.base import PyptocPass
+    from pyptoc.pipelines import Pipeline
     from pyptoc.runtime.hazards import Checked
     from pyptoc.runtime.hazards_trips import AllTrips
     from pyptoc.runtime.inputs import Inputs
@@ -26,6 +29,15 @@ if TYPE_CHECKING:
     from pyptoc.runtime.run import Run
     from pyptoc.runtime.signature import Signature
     from pyptoc.runtime.timing_result import Timeline
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a program was made: enough to make it again and stop on the way."""
+
+    source: Callable[[PyptocContext], ModuleOp]
+    """A new module of the source, whenever it is called."""
+    passes: tuple[PyptocPass, ...]
 
 
 @dataclass(frozen=True)
@@ -39,6 +51,8 @@ class Program:
     """Arguments and results, as the source declares them."""
     remarks: tuple[Diagnostic, ...] = ()
     """What the passes had to say."""
+    recipe: Recipe | None = None
+    _texts: dict[int, str] = field(default_factory=dict[int, str], repr=False)
 
     @property
     def text(self) -> str:
@@ -47,12 +61,69 @@ class Program:
 
         return module_text(self.module)
 
+    @property
+    def stages(self) -> tuple[str, ...]:
+        """What `ir` takes: `source`, levels that were reached, and names of passes."""
+        from pyptoc.passes import LEVELS
+
+        names = [each.name for each in self.recipe.passes] if self.recipe else []
+        levels = [level for level, last in LEVELS.items() if last in (None, *names)]
+        return ("source", *levels, *names)
+
+    def ir(self, stage: str = "program") -> str:
+        """
+        The IR as text after a pass, or of a level (`tensor`, `tasks`, `kernels`,
+        `program`); `source` is before the first pass.
+
+        Nothing is kept while compiling: the source is compiled again up to there, and
+        the text then kept. Raises `ValueError` for a stage that there is not.
+        """
+        from pyptoc.dialects.context import make_context
+        from pyptoc.dialects.diagnostics import did_you_mean
+        from pyptoc.manager import run_passes
+        from pyptoc.passes import LEVELS
+        from pyptoc.printing import module_text
+
+        if self.recipe is None or stage not in self.stages:
+            hint = did_you_mean(stage, self.stages) or ", ".join(self.stages)
+            raise ValueError(f"there is no stage '{stage}'; {hint}")
+        names = [each.name for each in self.recipe.passes]
+        last = LEVELS.get(stage, None if stage == "source" else stage)
+        count = 0 if last is None else len(names) - names[::-1].index(last)
+        if count not in self._texts:
+            context = make_context(self.machine)
+            module = self.recipe.source(context)
+            run_passes(self.recipe.passes[:count], context, module, verify_each=False)
+            self._texts[count] = module_text(module)
+        return self._texts[count]
+
+    def _repr_html_(self) -> str:
+        from pyptoc.runtime.notebook import table_html, text_html, title_html
+
+        rows = [
+            (kind, each.name, each.type_text)
+            for kind, values in (
+                ("argument", self.signature.arguments),
+                ("result", self.signature.results),
+            )
+            for each in values
+        ]
+        parts = [
+            title_html(f"@{self.signature.name} for {self.machine.name}"),
+            table_html(("", "name", "type"), rows),
+        ]
+        if self.remarks:
+            said = "\n".join(map(str, self.remarks))
+            parts.append(text_html(f"{len(self.remarks)} remarks", said, closed=True))
+        parts.append(text_html("IR", self.text, closed=True))
+        return "".join(parts)
+
     def run(
         self,
         *,
         check: bool | Literal["nan", "overflow"] = False,
         seed: int | None = None,
-        **arrays: npt.ArrayLike,
+        **arrays: ArrayLike,
     ) -> dict[str, npt.NDArray[np.generic]]:
         """
         The results by name, for arrays and numbers named like the arguments.
@@ -61,7 +132,8 @@ class Program:
         a module that is changed afterwards needs a `Program` of its own.
 
         Arrays are not converted: an f32 argument takes a float32 array. bf16 and f8
-        come as ml_dtypes arrays or as unsigned integers with their bits.
+        come as ml_dtypes arrays or as unsigned integers with their bits. Arrays of
+        other libraries (torch) are taken by DLPack or the array interface, uncopied.
 
         check: a hazard is a `RunError` (docs/checking.md), and so is the first NaN or
         infinity made of finite numbers, or the first cast that saturates; seed: tasks
@@ -69,40 +141,41 @@ class Program:
         `CompileError` for inputs that do not fit and `RunError` for a program that
         breaks a rule while it runs.
         """
-        import numpy as np
-
+        from pyptoc.arrays import as_array
+        from pyptoc.python_words import in_python
         from pyptoc.runtime.bindings import Bindings
         from pyptoc.runtime.inputs import accept, complete
 
-        given = {name: np.asarray(value) for name, value in arrays.items()}
-        _refuse_unknown(self.signature, given)
-        inputs = accept(self.signature, given, "run()", Bindings())
-        inputs = complete(self.signature, inputs, "run()", None)
-        if not check:
-            return self._runner(inputs.values, self.signature.name)
-        from pyptoc.runtime.run import run_checked
+        _refuse_unknown(self.signature, arrays)
+        with in_python("run"):
+            given = {name: as_array(name, value) for name, value in arrays.items()}
+            inputs = accept(self.signature, given, "run()", Bindings())
+            inputs = complete(self.signature, inputs, "run()", None)
+            values, name = inputs.values, self.signature.name
+            if not check:
+                return self._runner(values, name)
+            from pyptoc.runtime.run import run_checked
 
-        values, name = inputs.values, self.signature.name
-        numbers = None if check is True else check
-        return run_checked(self.module, self.machine, values, name, seed, numbers)[0]
+            kind = None if check is True else check
+            return run_checked(self.module, self.machine, values, name, seed, kind)[0]
 
-    def check(
-        self, *, trips: bool = False, **inputs: npt.ArrayLike
-    ) -> Checked | AllTrips:
+    def check(self, *, trips: bool = False, **inputs: ArrayLike) -> Checked | AllTrips:
         """
         Checks the program for sizes alone, no data: a hazard is a `RunError`.
 
         inputs: as for `simulate`. trips: also where loops have few trips. What only
         data decides needs `run(check=True)`.
         """
+        from pyptoc.python_words import in_python
         from pyptoc.runtime.hazards import check_program
         from pyptoc.runtime.hazards_trips import check_trips
 
-        found = self._sized(inputs, "check()")
-        check = check_trips if trips else check_program
-        return check(self.module, self.machine, self.signature, found)
+        with in_python("check"):
+            found = self._sized(inputs, "check()")
+            check = check_trips if trips else check_program
+            return check(self.module, self.machine, self.signature, found)
 
-    def simulate(self, **inputs: npt.ArrayLike) -> Timeline:
+    def simulate(self, **inputs: ArrayLike) -> Timeline:
         """
         How long one call takes on the machine, and why; no data is needed.
 
@@ -112,15 +185,16 @@ class Program:
         named in `assumed`. Raises `CompileError` for sizes that stay unknown and for a
         module that is no scheduled program.
         """
+        from pyptoc.python_words import in_python
         from pyptoc.runtime.timing import simulate
 
-        found = self._sized(inputs, "simulate()")
-        return simulate(self.module, self.machine, self.signature, found)
+        with in_python("simulate"):
+            found = self._sized(inputs, "simulate()")
+            return simulate(self.module, self.machine, self.signature, found)
 
-    def _sized(self, inputs: dict[str, npt.ArrayLike], source: str) -> Inputs:
+    def _sized(self, inputs: dict[str, ArrayLike], source: str) -> Inputs:
         """Sizes by their names, scalars and arrays, as far as they are given."""
-        import numpy as np
-
+        from pyptoc.arrays import as_array
         from pyptoc.runtime.bindings import Bindings
         from pyptoc.runtime.inputs import accept
 
@@ -129,7 +203,8 @@ class Program:
         arguments = {each.name: each for each in self.signature.arguments}
         for name, value in inputs.items():
             # A size may have the name of an argument: of a scalar, a number is both.
-            is_size = name in self.signature.dims and np.ndim(value) == 0
+            is_size = name in self.signature.dims and not getattr(value, "shape", ())
+            is_size = is_size and not isinstance(value, list | tuple)
             if is_size:
                 bound.sizes[name] = _size(name, value)
             if name in arguments and (arguments[name].is_scalar or not is_size):
@@ -139,7 +214,7 @@ class Program:
         _refuse_unknown(self.signature, [n for n in inputs if n not in known], sizes)
         for name in [name for name, value in given.items() if isinstance(value, list)]:
             bound.values[name] = given.pop(name)
-        arrays = {name: np.asarray(value) for name, value in given.items()}
+        arrays = {name: as_array(name, value) for name, value in given.items()}
         return accept(self.signature, arrays, source, bound)
 
     @cached_property
@@ -150,7 +225,7 @@ class Program:
         return runner(self.module, self.machine)
 
 
-def _size(name: str, value: npt.ArrayLike) -> int:
+def _size(name: str, value: ArrayLike) -> int:
     """A size that was given as a number."""
     import numpy as np
 
@@ -188,39 +263,62 @@ def compile(
     source: str | os.PathLike[str] | ModuleOp,
     *,
     machine: str | os.PathLike[str] | Machine = "ascend950",
-    pipeline: str | None = None,
+    pipeline: str | Pipeline | None = None,
     entry: str | None = None,
 ) -> Program:
     """
     Compiles an operator.
 
     `source` is a path, MLIR text (anything with a newline or a brace) or a module,
-    which is left as it is. `pipeline` is a pipeline text; None is the default pipeline,
-    the empty string none at all. Raises `CompileError` with every diagnostic.
+    which is left as it is. `pipeline` is a `Pipeline` or its text; None is the default
+    one, from where the source stands, the empty text none at all. Raises `CompileError`
+    with every diagnostic, also for a file that cannot be read.
     """
+    from pyptoc.python_words import in_python
+
+    with in_python("compile"):
+        return _compile(source, machine, pipeline, entry)
+
+
+def _copies(module: ModuleOp) -> Callable[[PyptocContext], ModuleOp]:
+    return lambda _: module.clone()
+
+
+def machines() -> list[str]:
+    """The machines that `compile` knows by name."""
+    from pyptoc.runtime.machine import machine_names
+
+    return list(machine_names())
+
+
+def _compile(
+    source: str | os.PathLike[str] | ModuleOp,
+    machine: str | os.PathLike[str] | Machine,
+    pipeline: str | Pipeline | None,
+    entry: str | None,
+) -> Program:
     from pyptoc.command import Unit, parse
     from pyptoc.dialects.context import make_context
     from pyptoc.files import read_source
     from pyptoc.manager import run_passes
-    from pyptoc.pipeline import default_pipeline, first_pass_for, parse_pipeline
-    from pyptoc.runtime.machine import Machine, load_machine
+    from pyptoc.pipeline import default_pipeline, first_pass_for
+    from pyptoc.pipelines import Pipeline, as_machine
     from pyptoc.runtime.signature import read_signature
 
-    if not isinstance(machine, Machine):
-        machine = load_machine(
-            machine if isinstance(machine, str) else Path(os.fspath(machine))
-        )
+    machine = as_machine(machine)
     context = make_context(machine)
     if isinstance(source, str | os.PathLike):
         text = os.fspath(source)
         is_text = isinstance(source, str) and ("\n" in text or "{" in text)
         unit = Unit("<string>", text) if is_text else Unit(*read_source(text))
-        module = parse(unit, context)
+        module, again = parse(unit, context), lambda context: parse(unit, context)
     else:
-        module = source.clone()
+        module, again = source.clone(), _copies(source.clone())
     signature = read_signature(module, entry)
     if pipeline is None:
         first = first_pass_for(module)
         pipeline = "" if first is None else default_pipeline(first=first)
-    run_passes(parse_pipeline(pipeline), context, module)
-    return Program(module, machine, signature, tuple(context.remarks))
+    passes = tuple(Pipeline(pipeline))
+    run_passes(passes, context, module)
+    recipe = Recipe(again, passes)
+    return Program(module, machine, signature, tuple(context.remarks), recipe)

@@ -42,7 +42,7 @@ def _excerpt(
     text = sources.get(place.filename.data)
     line, column = place.line.data, place.column.data
     source = text.split("\n") if text is not None else []
-    own = diagnostic.line
+    own = diagnostic.source_line
     if own is None and not 0 < line <= len(source):
         return None
     written = (source[line - 1] if own is None else own).rstrip("\r")

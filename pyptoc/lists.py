@@ -35,7 +35,7 @@ def passes() -> str:
             # Annotations are text, which comes in quotes.
             kind = option.expected_type.strip("'")
             lines.append(f"{'':<{width}}    {option.name}: {kind}{default}")
-            meaning = option_docs(cls)[option.name]
+            meaning = option_docs(cls).get(option.name, "")
             indent = " " * (width + 8)
             lines += textwrap.wrap(
                 meaning, 88, initial_indent=indent, subsequent_indent=indent
@@ -47,7 +47,11 @@ def option_docs(cls: type[Any]) -> dict[str, str]:
     """What the docstring after each field of a pass says: what the option is for."""
     import ast
 
-    [tree] = ast.parse(textwrap.dedent(inspect.getsource(cls))).body
+    try:
+        source = inspect.getsource(cls)
+    except (OSError, TypeError):  # of a pass that was typed in, say
+        return {}
+    [tree] = ast.parse(textwrap.dedent(source)).body
     assert isinstance(tree, ast.ClassDef)
     return {
         field.target.id: " ".join(inspect.cleandoc(doc.value.value).split())

@@ -68,7 +68,7 @@ class Span:
                     rule=rule,
                     here=here,
                     help=help,
-                    line=self.text,
+                    source_line=self.text,
                 )
             ]
         )

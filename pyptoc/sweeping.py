@@ -66,6 +66,26 @@ class SweepRow:
     """The error in full, as the command would print it."""
 
 
+class SweepRows(list[SweepRow]):
+    """The rows of a sweep in order; a list that a notebook shows as a table."""
+
+    def _repr_html_(self) -> str:
+        from pyptoc.runtime.notebook import table_html
+
+        keys = list(self[0].point) if self else []
+        best = best_of(self)
+        rows = [
+            (
+                *(show(row.point[key]) for key in keys),
+                "" if row.seconds is None else f"{1e6 * row.seconds:.2f}",
+                row.bound,
+                row.error or ("best" if row is top else ""),
+            )
+            for row, top in zip(self, best, strict=True)
+        ]
+        return table_html((*keys, "time us", "bound", ""), rows)
+
+
 @record
 class Plan:
     """All points of a sweep, ready to be computed."""
@@ -219,7 +239,7 @@ def sweep(
     executor: str = PROCESSES,
     cache: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
-) -> list[SweepRow]:
+) -> SweepRows:
     """
     The modelled time of an operator for every combination of values.
 
@@ -258,7 +278,9 @@ def sweep(
         seed=seed,
     )
     kept = None if cache is None else Cache(os.fspath(cache))
-    return run_plan(plan, executor=executor, jobs=jobs, cache=kept, progress=progress)
+    return SweepRows(
+        run_plan(plan, executor=executor, jobs=jobs, cache=kept, progress=progress)
+    )
 
 
 def _plain(value: Any) -> Value:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
@@ -26,7 +26,7 @@ class LoadError(UsageError):
 
 
 @contextmanager
-def loaded(names: Sequence[str]) -> Iterator[None]:
+def loaded(names: Sequence[str]) -> Generator[None]:
     """
     Within it, pipelines know the passes that the files register.
 

@@ -154,7 +154,13 @@ def _fits(given: tuple[int, ...], wanted: tuple[int | None, ...]) -> bool:
 def _reshape_hint(
     name: str, given: tuple[int, ...], wanted: tuple[int | None, ...]
 ) -> str:
-    """`np.reshape(a, (16, 8, 2))` where the elements fit, else the empty string."""
+    """
+    `np.reshape(a, (16, 8, 2))` where the elements fit, else the empty string.
+
+    Nor for an array of the right rank: it is rather transposed than to be reshaped.
+    """
+    if len(given) == len(wanted):
+        return ""
     count = int(np.prod(given, dtype=object))
     fixed = int(np.prod([size for size in wanted if size is not None], dtype=object))
     unknown = wanted.count(None)

@@ -257,7 +257,7 @@ class _File:
             rule=problem.rule if problem else "",
             here=problem.here if problem else "",
             help=problem.help if problem else "",
-            line=lines[min(line, len(lines)) - 1],
+            source_line=lines[min(line, len(lines)) - 1],
         )
 
 

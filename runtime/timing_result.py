@@ -265,6 +265,24 @@ class Timeline:
         """The critical path in instructions, in the order of the first of each."""
         return self._path()
 
+    def _repr_html_(self) -> str:
+        from pyptoc.runtime.notebook import table_html, title_html
+
+        title = (
+            f"@{self.operator} on {self.machine.name}: {1e6 * self.seconds:.2f} us "
+            f"modelled, bound: {self.bound}"
+        )
+        rows = [
+            (
+                *(kernel.ran[0].tag, kernel.ran[0].kernel, len(kernel.ran)),
+                *(kernel.tasks, f"{1e6 * self.seconds_of(kernel.cycles):.2f}"),
+                kernel.longest.bound,
+            )
+            for kernel in self.kernels
+        ]
+        head = ("tag", "kernel", "launches", "tasks", "time us", "bound")
+        return title_html(title) + table_html(head, rows)
+
     def to_json(self) -> dict[str, Any]:
         """Plain numbers, texts, lists and dicts: what `--simulate=json` prints."""
         launches = [

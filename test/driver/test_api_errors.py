@@ -1,0 +1,182 @@
+"""Errors of the Python API: their parts, and that they speak Python."""
+
+from __future__ import annotations
+
+import json
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from driver.test_api import HALF, TEXT, S, X
+
+import pyptoc
+from pyptoc.explain import explanations
+
+BAD = """\
+#t = #pypto.cube<m = [16, 16], k = [64, 64], n = [24, 24]>
+func.func @f(%a: tensor<64x64xf16>) -> tensor<64x64xf32> {
+  %y = pypto.matmul %a, %a {tile = #t}
+  func.return %y : tensor<64x64xf32>
+}
+"""
+
+
+def failure(text: str, **options: object) -> pyptoc.CompileError:
+    with pytest.raises(pyptoc.CompileError) as found:
+        pyptoc.compile(text, **options)  # type: ignore[arg-type]
+    return found.value
+
+
+def test_diagnostics_have_parts() -> None:
+    error = failure(BAD)
+    (one,) = error.diagnostics
+    assert (one.code, one.severity) == ("PTO213", "error")
+    assert (one.file, one.line, one.column) == ("<string>", 3, 8)
+    (data,) = json.loads(error.to_json())
+    assert data["code"] == "PTO213"
+    assert (data["file"], data["line"], data["column"]) == ("<string>", 3, 8)
+    assert data["message"] == "nL0 = 24 of a cube tile"
+    assert data["rule"] == one.rule
+    assert data["here"] == "24 = 1 * 16 + 8"
+    assert data["help"] == "nL0 = 32"
+    assert data["notes"] == [
+        {
+            "message": "the tile is #t, which is defined here",
+            "file": "<string>",
+            "line": 1,
+            "column": 1,
+        }
+    ]
+
+
+def test_what_has_no_place_has_none_in_json() -> None:
+    (data,) = json.loads(failure(TEXT, machine="ascend95").to_json())
+    assert data["code"] == "PTO510"
+    assert data["file"] is data["line"] is data["column"] is None
+
+
+def test_a_file_that_is_not_there_is_a_compile_error(tmp_path) -> None:
+    error = failure(str(tmp_path / "no.mlir"))
+    assert error.diagnostics[0].code == "PTO502"
+
+
+def test_errors_of_a_run_are_run_errors() -> None:
+    text = HALF.replace(
+        "%y = pypto.mul %x, 0.5",
+        "%z = pypto.empty[2, 8] : "
+        "tensor<2x8xbf16>\n  %v = pypto.view %x[0, :]\n  %w = pypto.reshape %v[1, 8]\n"
+        "  %y = pypto.assemble %w into %z[0, 0]",
+    )
+    with pytest.raises(pyptoc.RunError) as found:
+        pyptoc.compile(text).run(x=np.ones((2, 8), np.uint16))
+    (data,) = json.loads(found.value.to_json())
+    assert (data["code"], data["at_run_time"]) == ("PTO405", True)
+
+
+def examples() -> list[str]:
+    return [
+        code
+        for code, each in explanations().items()
+        if each.wrong is not None and "op.mlir" in each.wrong.files
+    ]
+
+
+@pytest.mark.parametrize("code", examples())
+def test_no_error_of_a_call_names_an_option(code) -> None:
+    """Whatever is wrong with these programs, they are called from Python."""
+    example = explanations()[code].wrong
+    assert example is not None
+    machine = "ascend910b" if "910b" in example.command else "ascend950"
+    text = ""
+    try:
+        program = pyptoc.compile(example.files["op.mlir"], machine=machine)
+        program.simulate()
+        program.check()
+        program.run()
+    except pyptoc.CompileError as problem:
+        text = str(problem).replace("-" * 70, "")  # an example that nests signs
+    assert "--" not in text
+
+
+def test_what_is_missing_is_said_in_python() -> None:
+    program = pyptoc.compile(TEXT)
+    with pytest.raises(pyptoc.CompileError) as found:
+        program.run(x=X)
+    assert found.value.diagnostics[0].help == (
+        "give them as arguments: run(name=array, ..)"
+    )
+    with pytest.raises(pyptoc.CompileError) as found:
+        program.simulate()
+    assert found.value.diagnostics[0].help == "simulate(M=4)"
+    two = TEXT + TEXT.replace("@scale", "@other")
+    assert failure(two).diagnostics[0].help == "choose with entry='@scale'"
+    assert pyptoc.compile(two, entry="@scale").signature.name == "scale"
+    assert "pyptoc.Pipeline.known()" in str(failure(TEXT, pipeline="zzz"))
+
+
+@pytest.mark.parametrize(
+    ("shape", "hint"),
+    [
+        ((64, 3), False),
+        ((3, 65), False),
+        ((1, 3 * 64), False),
+        ((3 * 64,), True),
+        ((3, 8, 8), True),
+        ((3, 8, 9), False),
+    ],
+)
+def test_reshape_is_suggested_only_where_it_is_meant(shape, hint) -> None:
+    x = np.ones(shape, np.float32)
+    with pytest.raises(pyptoc.CompileError) as found:
+        pyptoc.compile(TEXT).run(x=x, s=S)
+    text = str(found.value)
+    assert ("np.reshape(x, (3, 64))" in text) == hint, text
+    assert ("reshape" in text) == hint, text
+
+
+# Notebooks ---------------------------------------------------------------------------
+
+
+class Reader(HTMLParser):
+    """The elements that are open, and whether all are closed."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: set[str] = set()
+        self.text = ""
+        self.feed(text)
+        assert not self.open
+
+    def handle_starttag(self, tag, attrs) -> None:
+        self.open.append(tag)
+        self.tags.add(tag)
+
+    def handle_endtag(self, tag) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data) -> None:
+        self.text += data
+
+
+HOSTILE = TEXT.replace(
+    "pypto.mul %x, %s", 'pypto.mul %x, %s {tag = "<script>alert(1)</script>"}'
+)
+
+
+def test_notebooks_show_programs_timelines_and_sweeps() -> None:
+    program = pyptoc.compile(HOSTILE)
+    timeline = program.simulate(M=16)
+    rows = pyptoc.sweep(HOSTILE, {"bind.M": [16, 32]}, jobs=1)
+    shown = [Reader(each._repr_html_()) for each in (program, timeline, rows)]
+    for each in shown:
+        assert "script" not in each.tags
+        assert "table" in each.tags
+    one, time, swept = (each.text for each in shown)
+    assert "@scale for ascend950" in one
+    assert "tensor<?x64xf32>" in one
+    assert "<script>alert(1)</script>" in one
+    assert "<script>alert(1)</script>" in time
+    assert f"{1e6 * timeline.seconds:.2f} us" in time
+    assert swept.count(f"{1e6 * rows[0].seconds:.2f}") >= 1
+    assert "bind.M" in swept
