@@ -354,11 +354,3 @@ class TestAsking:
         code, _, err = call(source, "--machine=no.toml")
         assert code == 1
         assert "error[PTO511]" in err
-
-
-def _find(text: str, what: str) -> list[int]:
-    places, at = [], text.find(what)
-    while at >= 0:
-        places.append(at + 1)
-        at = text.find(what, at + 1)
-    return places
