@@ -173,7 +173,18 @@ def page() -> str:
         parts += [f"\n{text}\n" for text in (found.text, found.why) if text]
         for name, example in (("Wrong", found.wrong), ("Right", found.right)):
             if example is not None:
-                kind = "python" if example.python else "mlir"
-                kind = "text" if not example.files and not example.python else kind
-                parts.append(f"\n{name}:\n\n```{kind}\n{example.text()}```\n")
+                parts += _blocks(name, example)
     return "".join(parts)
+
+
+def _blocks(name: str, example: Example) -> Iterator[str]:
+    """An example for the page: how it is run, then each file."""
+    run = "" if example.command in ("", "pyptoc op.mlir") else f", `{example.command}`"
+    yield f"\n{name}{run}:\n"
+    files = {"": example.python} if example.python else {}
+    for file, text in (files | example.files).items():
+        if file not in ("", "op.mlir"):
+            yield f"\n`{file}`:\n"
+        kind = file.rpartition(".")[2]
+        kind = {"": "python", "py": "python"}.get(kind, kind)
+        yield f"\n```{kind}\n{text}```\n"

@@ -53,7 +53,7 @@ def load(name: str) -> None:
     # dataclasses look for the module of a class by its name.
     sys.modules[module.__name__] = module
     try:
-        exec(compile(text, name, "exec"), module.__dict__)
+        exec(compile(text, name, "exec", dont_inherit=True), module.__dict__)
     except Exception as problem:
         del sys.modules[module.__name__]
         raise LoadError(f"{_place(problem, name)}: {_what(problem)}") from problem

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
-import sys
 from pathlib import Path
 
 import pytest
 from inprocess import ROOT, call
 
-from pyptoc.dialects.context import make_context
-from pyptoc.dialects.parsing import parse_module
 from pyptoc.passes import DEFAULT_PIPELINE, pass_class
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -28,6 +24,7 @@ def programs(page: Path) -> list[str]:
     [
         pytest.param(text, id=f"{page.stem}-{index}")
         for page in PAGES
+        if page.stem != "errors"  # half of them are wrong: test_explain.py runs them
         for index, text in enumerate(programs(page))
     ],
 )
@@ -59,7 +56,8 @@ def test_options_exist() -> None:
         for option in set(
             re.findall(r"(?<![\w`-]{2})--[a-z][a-z-]+", page.read_text())
         ):
-            assert option in text, f"{page.name} names {option}"
+            known = option in text or option == "--check-prefix"  # of filecheck
+            assert known, f"{page.name} names {option}"
 
 
 def test_every_pass_is_described_in_order() -> None:
@@ -67,29 +65,3 @@ def test_every_pass_is_described_in_order() -> None:
         r"^\| `([a-z-]+)` \| (.*?) \|", (ROOT / "docs/passes.md").read_text(), re.M
     )
     assert rows == [(name, pass_class(name).summary) for name in DEFAULT_PIPELINE]
-
-
-def test_the_example_pass_runs(tmp_path: Path) -> None:
-    """The pass of "Adding a pass", as written there."""
-    block = re.findall(
-        r"   ```python\n(.*?)   ```", (ROOT / "docs/passes.md").read_text(), re.DOTALL
-    )[0]
-    source = "\n".join(line[3:] for line in block.splitlines())
-    file = tmp_path / "drop_ones.py"
-    file.write_text(source)
-    spec = importlib.util.spec_from_file_location("drop_ones", file)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["drop_ones"] = module
-    spec.loader.exec_module(module)
-    context = make_context()
-    text = (
-        "func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {\n"
-        "  %y = pypto.mul %x, 1.0\n  %z = pypto.mul %y, 2.0\n"
-        "  func.return %z : tensor<4xf32>\n}\n"
-    )
-    program = parse_module(text, "op.mlir", context)
-    module.DropOnesPass().run(context, program)
-    names = [op.name for op in program.walk()]
-    assert names.count("pypto.mul") == 1

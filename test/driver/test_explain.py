@@ -5,6 +5,7 @@ right one nothing.
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import io
 import re
@@ -68,6 +69,18 @@ def test_every_code_has_an_explanation() -> None:
     assert not missing
     assert not CODES.keys() - used.keys(), "explained, but never reported"
     assert {code[3:5] for code in CODES} == FAMILIES.keys()
+
+
+def test_every_kind_of_remark_has_a_code_of_its_own() -> None:
+    without = [
+        f"{file.name}:{call.lineno}"
+        for file in sorted((ROOT / "passes").glob("*.py"))
+        for call in ast.walk(ast.parse(file.read_text()))
+        if isinstance(call, ast.Call)
+        and re.search(r"(ctx|context)\.remark$", ast.unparse(call.func))
+        and len(call.args) < 3
+    ]
+    assert without == []
 
 
 def test_few_codes_have_no_example() -> None:
