@@ -51,8 +51,10 @@ class Program:
     """Arguments and results, as the source declares them."""
     remarks: tuple[Diagnostic, ...] = ()
     """What the passes had to say."""
-    recipe: Recipe | None = None
-    _texts: dict[int, str] = field(default_factory=dict[int, str], repr=False)
+    recipe: Recipe | None = field(default=None, compare=False, repr=False)
+    _texts: dict[int, str] = field(
+        default_factory=dict[int, str], compare=False, repr=False
+    )
 
     @property
     def text(self) -> str:

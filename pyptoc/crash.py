@@ -54,10 +54,18 @@ def internal_error(error: Exception, text: str, options: Options) -> int:
     again = shlex.join(["pyptoc", *words])
     sys.stderr.write(
         f"error[PTO900]: internal error: {type(error).__name__}: {summary}{notes}\n"
-        f"   note: a bug in pyptoc; {kept}\n"
+        f"   note: a bug in {_culprit(notes)}; {kept}\n"
         f"   help: {again}\n"
     )
     return 2
+
+
+def _culprit(notes: str) -> str:
+    """Whose bug it is, by what the pass manager has noted."""
+    from pyptoc.passes import REGISTERED
+
+    mine = (name for name in REGISTERED if f"in the pass '{name}'" in notes)
+    return next((f"your pass '{name}'" for name in mine), "pyptoc")
 
 
 def _kept(error: Exception, text: str, options: Options) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import replace
 
-from pyptoc.dialects.diagnostics import CompileError, Diagnostic
+from pyptoc.dialects.diagnostics import CompileError, Diagnostic, file_place
 from pyptoc.options import UsageError
 
 _PHRASES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
@@ -57,9 +57,13 @@ def in_python(call: str) -> Generator[None]:
 
 def translated(found: Diagnostic, call: str) -> Diagnostic:
     """A diagnostic with Python in place of options."""
+    place, location = file_place(found.location), found.location
+    if place is not None and place.filename.data.startswith("--"):
+        location = None  # a place in the text of an option
     notes = (replace(n, message=_python(n.message, call)) for n in found.notes)
     return replace(
         found,
+        location=location,
         message=_python(found.message, call),
         rule=_python(found.rule, call),
         help=_python(found.help, call),

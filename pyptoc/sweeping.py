@@ -256,31 +256,43 @@ def sweep(
     A point that does not compile is a row with an `error`. Raises `CompileError` for
     keys and values that do not exist, and for a source that cannot be read.
     """
-    from pyptoc.files import read_source
-    from pyptoc.printing import module_text
+    from pyptoc.python_words import in_python
     from pyptoc.runtime.machine import machine_table
 
-    check_executor(executor)
-    if isinstance(source, str | os.PathLike):
-        text, name = os.fspath(source), "<string>"
-        if not (isinstance(source, str) and ("\n" in text or "{" in text)):
-            name, text = read_source(text)
-    else:
-        name, text = "<module>", module_text(source)
-    plan = plan_sweep(
-        [axis_of(key, values, n) for n, (key, values) in enumerate(axes.items(), 1)],
-        name=name,
-        source=text,
-        machine=machine_table(os.fspath(machine)),
-        pipeline=pipeline,
-        entry=entry,
-        bind=[f"{key}={show(_plain(value))}" for key, value in (bind or {}).items()],
-        seed=seed,
-    )
-    kept = None if cache is None else Cache(os.fspath(cache))
-    return SweepRows(
-        run_plan(plan, executor=executor, jobs=jobs, cache=kept, progress=progress)
-    )
+    with in_python("sweep"):
+        check_executor(executor)
+        name, text = _read(source)
+        plan = plan_sweep(
+            [
+                axis_of(key, values, n)
+                for n, (key, values) in enumerate(axes.items(), 1)
+            ],
+            name=name,
+            source=text,
+            machine=machine_table(os.fspath(machine)),
+            pipeline=pipeline,
+            entry=entry,
+            bind=[
+                f"{key}={show(_plain(value))}" for key, value in (bind or {}).items()
+            ],
+            seed=seed,
+        )
+        kept = None if cache is None else Cache(os.fspath(cache))
+        return SweepRows(
+            run_plan(plan, executor=executor, jobs=jobs, cache=kept, progress=progress)
+        )
+
+
+def _read(source: str | os.PathLike[str] | ModuleOp) -> tuple[str, str]:
+    """The name and the text of a path, a text or a module."""
+    from pyptoc.files import read_source
+    from pyptoc.printing import module_text
+
+    if not isinstance(source, str | os.PathLike):
+        return "<module>", module_text(source)
+    text = os.fspath(source)
+    is_text = isinstance(source, str) and ("\n" in text or "{" in text)
+    return ("<string>", text) if is_text else read_source(text)
 
 
 def _plain(value: Any) -> Value:

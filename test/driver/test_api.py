@@ -190,6 +190,18 @@ def test_a_module_is_loaded_for_one_command(tmp_path, capsys) -> None:
     assert "unknown pass 'mine'" in capsys.readouterr().err
 
 
+def test_a_bug_of_a_loaded_pass_is_not_ours(tmp_path, capsys) -> None:
+    (tmp_path / "op.mlir").write_text(TEXT)
+    mine = tmp_path / "mine.py"
+    mine.write_text(MODULE.replace('ctx.remark(op, "hello")', "op.nothing"))
+    words = [str(tmp_path / "op.mlir"), "--pipeline=mine", f"--load-module={mine}"]
+    assert pyptoc.main([*words, f"--crash-reproducer={tmp_path / 'again.mlir'}"]) == 2
+    err = capsys.readouterr().err
+    assert "note: a bug in your pass 'mine'; " in err
+    first = (tmp_path / "again.mlir").read_text().splitlines()[0]
+    assert f"--load-module={mine} --pipeline=mine" in first
+
+
 @pytest.mark.parametrize(
     ("name", "text", "expected"),
     [

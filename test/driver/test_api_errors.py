@@ -114,6 +114,18 @@ def test_what_is_missing_is_said_in_python() -> None:
     assert "pyptoc.Pipeline.known()" in str(failure(TEXT, pipeline="zzz"))
 
 
+def test_sweeps_speak_python() -> None:
+    for source, axes, text in (
+        (TEXT, {"bind.Q": [1]}, "error[PTO512]: 'Q' names nothing"),
+        (TEXT, {"bind.M": "9..1"}, "error[PTO512]: "),
+        ("no.mlir", {"bind.M": [1]}, "error[PTO502]: cannot read no.mlir"),
+    ):
+        with pytest.raises(pyptoc.CompileError) as found:
+            pyptoc.sweep(source, axes, jobs=1)
+        assert str(found.value).startswith(text)
+        assert "--" not in str(found.value)
+
+
 @pytest.mark.parametrize(
     ("shape", "hint"),
     [
