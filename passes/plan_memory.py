@@ -46,7 +46,6 @@ from pyptoc.dialects.diagnostics import Note, error
 from pyptoc.dialects.error_list import ErrorList
 from pyptoc.dialects.npu import KernelOp, kernels_of
 from pyptoc.dialects.record import record
-from pyptoc.dialects.related import with_tile
 from pyptoc.dialects.tile import Instruction
 from pyptoc.dialects.tile_alloc import Allocation
 from pyptoc.dialects.tile_types import round_up
@@ -85,7 +84,6 @@ class PlanMemoryPass(PyptocPass):
         for kernel in kernels_of(module).values():
             with errors.kept():
                 self._plan(ctx, kernel)
-        errors.found = [with_tile(each, ctx.tiles) for each in errors.found]
         errors.check()
 
     def _plan(self, ctx: PyptocContext, kernel: KernelOp) -> None:

@@ -13,6 +13,8 @@ import pyptoc
 from pyptoc.explain import explanations
 
 BAD = """\
+// The alias
+// of the tile.
 #t = #pypto.cube<m = [16, 16], k = [64, 64], n = [24, 24]>
 func.func @f(%a: tensor<64x64xf16>) -> tensor<64x64xf32> {
   %y = pypto.matmul %a, %a {tile = #t}
@@ -31,10 +33,10 @@ def test_diagnostics_have_parts() -> None:
     error = failure(BAD)
     (one,) = error.diagnostics
     assert (one.code, one.severity) == ("PTO213", "error")
-    assert (one.file, one.line, one.column) == ("<string>", 3, 8)
+    assert (one.file, one.line, one.column) == ("<string>", 5, 8)
     (data,) = json.loads(error.to_json())
     assert data["code"] == "PTO213"
-    assert (data["file"], data["line"], data["column"]) == ("<string>", 3, 8)
+    assert (data["file"], data["line"], data["column"]) == ("<string>", 5, 8)
     assert data["message"] == "nL0 = 24 of a cube tile"
     assert data["rule"] == one.rule
     assert data["here"] == "24 = 1 * 16 + 8"
@@ -43,7 +45,7 @@ def test_diagnostics_have_parts() -> None:
         {
             "message": "the tile is #t, which is defined here",
             "file": "<string>",
-            "line": 1,
+            "line": 3,
             "column": 1,
         }
     ]
