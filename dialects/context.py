@@ -47,12 +47,20 @@ class PyptocContext(Context):
     candidates: list[str] | None = None
     """Tables of the tiles that infer-tiles looked at; None: nobody wants them."""
 
+    statistics: dict[str, int] | None = None
+    """What the current pass has counted; None: nobody wants to know."""
+
     searches: dict[Any, Any] = field(default_factory=dict[Any, Any])
     """The tiles that were searched for already (`pyptoc.passes.tile_search.Found`)."""
 
     def remark(self, at: Operation | Attribute | None, text: str) -> None:
         """Record that a pass refused or changed something the author may ask about."""
         self.report("remark", "PTO300", at, text)
+
+    def count(self, name: str, number: int = 1) -> None:
+        """Count for `--pass-statistics`; `name` is one of the pass's `counters`."""
+        if self.statistics is not None:
+            self.statistics[name] = self.statistics.get(name, 0) + number
 
     def report(
         self,

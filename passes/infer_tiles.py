@@ -19,7 +19,7 @@ UB, the tile pass visits them in phases of `columns`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, NoReturn
 
@@ -54,9 +54,13 @@ class InferTilesPass(PyptocPass):
     """Check the given tiles, choose the others."""
 
     name = "infer-tiles"
+    anchor: ClassVar[str] = "func.func"
     summary: ClassVar[str] = (
         "check the tiles that were given, choose the others by the machine's costs"
     )
+    counters: ClassVar[Mapping[str, str]] = {
+        "tiles": "groups that got a tile",
+    }
 
     def run(self, ctx: PyptocContext, module: ModuleOp) -> None:
         for function in module.walk():
@@ -64,6 +68,7 @@ class InferTilesPass(PyptocPass):
                 shapes = Shapes()
                 for group in in_order(function):
                     TileInference(ctx, group, shapes).run()
+                    ctx.count("tiles")
 
 
 def in_order(function: func.FuncOp) -> list[Group]:

@@ -1,9 +1,13 @@
 """
 Internal errors: a short message, exit code 2, and a file that reproduces them.
+
+The file's line `// configuration: --machine=.. --pipeline=..` says how; it is what
+`--run-reproducer` reads.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import shlex
 import sys
@@ -29,12 +33,53 @@ def configuration(pipeline: str | None, options: Options) -> str:
     return shlex.join(words)
 
 
+CONFIGURATION = "// configuration:"
+
+
+def reproducing(options: Options, name: str, text: str) -> Options:
+    """The options with what the reproducer `text` says; raises `UsageError`."""
+    from pyptoc.options import UsageError, parse_options
+
+    lines = text.splitlines()
+    found = [n for n, line in enumerate(lines) if line.startswith(CONFIGURATION)]
+    if not found:
+        raise UsageError(
+            f"{name} has no line '{CONFIGURATION} ..'",
+            "--crash-reproducer=FILE writes such files",
+        )
+    place = f"{name}:{found[0] + 1}"
+    try:
+        words = shlex.split(lines[found[0]].removeprefix(CONFIGURATION))
+        given = parse_options(words)
+    except (ValueError, UsageError) as problem:
+        raise UsageError(f"{place}: {problem}") from problem
+    taken = ("machine", "pipeline", "compile_to")
+    plain = type(options)(words=given.words)
+    for each in dataclasses.fields(plain):
+        if each.name not in taken and getattr(given, each.name) != getattr(
+            plain, each.name
+        ):
+            option = each.name.replace("_", "-")
+            raise UsageError(
+                f"{place}: a configuration has no '{option}'",
+                f"it may say --{', --'.join(taken).replace('_', '-')}",
+            )
+    # A machine on the command line is there to see whether it fails there, too.
+    machine = given.machine if options.machine == plain.machine else options.machine
+    return dataclasses.replace(
+        options,
+        machine=machine,
+        pipeline=given.pipeline,
+        compile_to=given.compile_to,
+    )
+
+
 def write_reproducer(
     name: str, text: str, pipeline: str | None, options: Options, trace: str = ""
 ) -> None:
     """Writes the IR with the options to run it by in its first line."""
     comment = "".join(f"// {line}\n" for line in trace.splitlines())
-    header = f"// configuration: {configuration(pipeline, options)}\n"
+    header = f"{CONFIGURATION} {configuration(pipeline, options)}\n"
     write_text(name, header + text.rstrip("\n") + "\n" + comment)
 
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 def check(options: Options) -> None:
     if options.pipeline is not None and options.compile_to is not None:
         raise UsageError("--pipeline and --compile-to exclude each other")
+    _check_reproducer(options)
     if not options.run:
         only = {
             "--outputs": options.outputs,
@@ -70,6 +71,20 @@ def check(options: Options) -> None:
     _check_case(options)
     if options.run and options.simulate:
         raise UsageError("--run and --simulate exclude each other")
+
+
+def _check_reproducer(options: Options) -> None:
+    if not options.run_reproducer:
+        return
+    given = {"--pipeline": options.pipeline, "--compile-to": options.compile_to}
+    for name, value in given.items():
+        if value is not None:
+            raise UsageError(
+                f"--run-reproducer and {name} exclude each other",
+                "the file says which passes run",
+            )
+    if options.split_input_file:
+        raise UsageError("--run-reproducer takes one module, not several")
 
 
 def _check_case(options: Options) -> None:

@@ -16,7 +16,21 @@ LEVELS = ("tensor", "tasks", "kernels", "program")
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        raise UsageError(message, "pyptoc --help lists the options")
+        raise UsageError(
+            message, _nearest(message) or "pyptoc --help lists the options"
+        )
+
+
+def _nearest(message: str) -> str:
+    """Help for a word that is none of the choices, which argparse lists behind it."""
+    found = re.search(r"invalid choice: '(.*)' \(choose from (.*)\)", message)
+    if found is None:
+        return ""
+    from difflib import get_close_matches
+
+    choices = found[2].replace("'", "").split(", ")
+    close = get_close_matches(found[1], choices, n=1, cutoff=0.6)
+    return f"did you mean {close[0]}?" if close else ""
 
     def print_help(self, file: Any = None) -> None:
         # argparse says nothing where it cannot write.
@@ -88,7 +102,9 @@ def _add_compiling(parser: argparse.ArgumentParser) -> None:
         "--pipeline",
         "--pass-pipeline",
         metavar="PASSES",
-        help="passes in order, 'a,b{option=value}'; '' only parses, verifies, prints",
+        help="passes in order, 'a,b{option=value}', also in builtin.module(..), "
+        "func.func(..), npu.kernel(..); '' only parses, verifies, prints. A pass may "
+        "be an option as well: --tile or --partition='fuse=false', run in this order",
     )
     add(
         "--compile-to",
@@ -99,6 +115,11 @@ def _add_compiling(parser: argparse.ArgumentParser) -> None:
     add("--machine", metavar="NAME", help="a machine or a TOML file of your own")
     add("--entry", metavar="@NAME", help="which public function is the operator")
     add("--split-input-file", action="store_true", help="cut the input at // -----")
+    add(
+        "--run-reproducer",
+        action="store_true",
+        help="with the options in the file's line // configuration:",
+    )
 
 
 def _add_printing(parser: argparse.ArgumentParser) -> None:
@@ -110,6 +131,12 @@ def _add_printing(parser: argparse.ArgumentParser) -> None:
     add("--print-ir-before-all", action=flag, help="dump before every pass")
     add("--print-ir-after-all", action=flag, help="dump after every pass")
     add("--print-ir-after-change", action=flag, help="dump where a pass changed it")
+    add("--print-ir-after-failure", action=flag, help="dump where a pass failed")
+    add(
+        "--print-ir-module-scope",
+        action=flag,
+        help="dump the module also for passes in func.func(..) or npu.kernel(..)",
+    )
     add("--print-ir-tree-dir", metavar="DIR", help="one file after each pass")
     add(
         "--print-tile-candidates",
@@ -118,8 +145,32 @@ def _add_printing(parser: argparse.ArgumentParser) -> None:
         "standard output; the program only goes to a file (-o)",
     )
     add("--explore", metavar="F.html", help="a page of what each pass did")
+    add(
+        "--show-tiles",
+        action=flag,
+        help="the tile of each op with its line, to standard output; the program only "
+        "goes to a file (-o)",
+    )
     add("--print-op-generic", action=flag, help="MLIR's generic form")
     add("--print-debuginfo", action=flag, help="with source locations")
+    add(
+        "--print-local-scope",
+        action=flag,
+        help="locations and attributes in place, no aliases, as pyptoc always prints",
+    )
+    add(
+        "--elide-elements-larger-than",
+        "--elide-elementsattrs-if-larger",
+        type=_count,
+        metavar="N",
+        help="leave out the elements of constants with more than N; not read back",
+    )
+    add(
+        "--color",
+        choices=("auto", "always", "never"),
+        metavar="auto|always|never",
+        help="colours on terminals (auto, unless NO_COLOR is set), or in files as well",
+    )
     add("--print-short", action=flag, help="leave out types that can be inferred")
 
 
@@ -135,10 +186,31 @@ def _add_checking(parser: argparse.ArgumentParser) -> None:
         help="run after every pass on the same inputs and name the first that differs",
     )
     add("--remarks", action=flag, help="what passes left undone, and why")
-    add("--timing", action=flag, help="seconds of each pass, to standard error")
+    add("--timing", action=flag, help="seconds of each step, to standard error")
+    add(
+        "--timing-display",
+        choices=("tree", "list"),
+        metavar="tree|list",
+        help="in the order of the steps (default), or the longest first",
+    )
+    add(
+        "--pass-statistics",
+        action=flag,
+        help="operations before and after each pass, and what it counts",
+    )
     add("--dump-pass-pipeline", action=flag, help="the pipeline, to standard error")
-    add("--crash-reproducer", metavar="FILE", help="the IR before a pass that fails")
-    add("--verify-diagnostics", action=flag, help="check expected-error comments")
+    add(
+        "--crash-reproducer",
+        "--pass-pipeline-crash-reproducer",
+        metavar="FILE",
+        help="the IR before a pass that fails, for --run-reproducer",
+    )
+    add(
+        "--verify-diagnostics",
+        choices=("all", "only-expected"),
+        metavar="all|only-expected",
+        help="check expected-error, -warning, -remark, -note comments",
+    )
 
 
 def _add_running(parser: argparse.ArgumentParser) -> None:
@@ -232,6 +304,7 @@ def _add_asking(parser: argparse.ArgumentParser) -> None:
     flag = "store_true"
     add("--docs-ops", action=flag, help="docs/operators.md: every op in full")
     add("--docs-machines", action=flag, help="docs/machines.md: keys of machine files")
+    add("--docs-passes", action=flag, help="the table of docs/passes.md")
     add("--describe", action=flag, help="what inputs the operator wants")
     add("--print-source", action=flag, help="the text of the input: of @NAME")
     add(
@@ -240,6 +313,14 @@ def _add_asking(parser: argparse.ArgumentParser) -> None:
         help="the operators that come with pyptoc (with WORD in name or summary)",
     )
     add("--list-passes", action=flag, help="the passes and their options")
+    add("--help-pass", metavar="NAME", help="a pass: IR before and after, options")
+    add("--show-dialects", action=flag, help="the dialects that a file may use")
     add("--list-machines", action=flag, help="the machines")
     add("--list-ops", metavar="WORD", help="the ops (with WORD in name or summary)")
+    add(
+        "--completion",
+        choices=("bash", "zsh", "fish"),
+        metavar="bash|zsh|fish",
+        help="a script: source <(pyptoc --completion=bash)",
+    )
     add("--explain", metavar="CODE", help="what an error code means")

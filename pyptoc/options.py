@@ -10,6 +10,7 @@ import argparse
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NoReturn
 
 from pyptoc.option_checks import check
 from pyptoc.option_groups import build_parser
@@ -35,20 +36,29 @@ class Options(argparse.Namespace):
     print_ir_before_all: bool = False
     print_ir_after_all: bool = False
     print_ir_after_change: bool = False
+    print_ir_after_failure: bool = False
+    print_ir_module_scope: bool = False
     print_ir_tree_dir: str | None = None
     print_tile_candidates: bool = False
+    show_tiles: bool = False
     print_op_generic: bool = False
     print_debuginfo: bool = False
     print_short: bool = False
+    print_local_scope: bool = False
+    elide_elements_larger_than: int | None = None
+    color: str = "auto"
 
     verify_each: bool = True
     check_each: bool = False
     remarks: bool = False
     timing: bool = False
+    timing_display: str = "tree"
+    pass_statistics: bool = False
     dump_pass_pipeline: bool = False
     crash_reproducer: str | None = None
+    run_reproducer: bool = False
     split_input_file: bool = False
-    verify_diagnostics: bool = False
+    verify_diagnostics: str | None = None
 
     run: bool = False
     inputs: str | None = None
@@ -80,23 +90,28 @@ class Options(argparse.Namespace):
     sweep_plot: str | None = None
 
     list_passes: bool = False
+    help_pass: str | None = None
+    show_dialects: bool = False
     list_machines: bool = False
     list_ops: str | None = None
     list_operators: str | None = None
     print_source: bool = False
     docs_ops: bool = False
     docs_machines: bool = False
+    docs_passes: bool = False
+    completion: str | None = None
     describe: bool = False
     explain: str | None = None
     version: bool = False
 
 
-_OPTIONAL_VALUE = {
+OPTIONAL_VALUE = {
     "--verify-each": "true",
     "--list-ops": "",
     "--list-operators": "",
     "--simulate": "table",
     "--check": "hazards",
+    "--verify-diagnostics": "all",
 }
 
 
@@ -109,12 +124,12 @@ def _normalise(argv: Sequence[str], known: set[str]) -> list[str]:
             name = "--" + name.lstrip("-").removeprefix("mlir-")
         elif re.match(r"-[a-z][a-z-]+$", name) and "-" + name in known:
             name = "-" + name
-        if name in _OPTIONAL_VALUE and not equals:
+        if name in OPTIONAL_VALUE and not equals:
             following = argv[index + 1 : index + 2]
             listing = name in ("--list-ops", "--list-operators")
             takes_next = listing and following and following[0][:1] != "-"
             if not takes_next:
-                name, equals, value = name, "=", _OPTIONAL_VALUE[name]
+                name, equals, value = name, "=", OPTIONAL_VALUE[name]
         words.append(name + equals + value)
     return words
 
@@ -124,17 +139,38 @@ def parse_options(argv: Sequence[str]) -> Options:
     parser = build_parser()
     known = set(parser._option_string_actions)  # pyright: ignore[reportPrivateUsage]
     options, unknown = parser.parse_known_args(_normalise(argv, known), Options())
-    for word in unknown:
-        name = word.partition("=")[0]
-        if not name.startswith("-"):
-            raise UsageError(f"one input file at a time; '{word}' is one too many")
-        from difflib import get_close_matches
-
-        close = get_close_matches(name, known, n=1, cutoff=0.6)
-        raise UsageError(
-            f"unknown option '{name}'",
-            f"did you mean {close[0]}?" if close else "pyptoc --help lists the options",
-        )
+    if unknown:
+        _take_passes(options, unknown, known)
     check(options)
     options.words = list(argv)
     return options
+
+
+def _take_passes(options: Options, words: list[str], known: set[str]) -> None:
+    """Makes a pipeline of options that are passes: `--inline --tile`."""
+    from pyptoc.passes import PASSES
+
+    passes: list[str] = []
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not name.startswith("-"):
+            raise UsageError(f"one input file at a time; '{word}' is one too many")
+        if name.lstrip("-") not in PASSES:
+            _unknown_option(name, [*known, *(f"--{each}" for each in PASSES)])
+        passes.append(name.lstrip("-") + (f"{{{value}}}" if equals else ""))
+    if options.pipeline is not None:
+        raise UsageError(
+            f"--pipeline and --{passes[0].partition('{')[0]} exclude each other",
+            f"--pipeline='{options.pipeline},{','.join(passes)}'",
+        )
+    options.pipeline = ",".join(passes)
+
+
+def _unknown_option(name: str, known: list[str]) -> NoReturn:
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, known, n=1, cutoff=0.6)
+    raise UsageError(
+        f"unknown option '{name}'",
+        f"did you mean {close[0]}?" if close else "pyptoc --help lists the options",
+    )
