@@ -48,7 +48,7 @@ class ElidingPrinter(PyptocPrinter):
                 self.print_string("dense_resource<__elided__> : ")
                 self.print_attribute(dense.type)
                 return
-        super().print_attribute(attribute)
+        super().print_attribute(cast("Attribute", attribute))
 
 
 def print_module(

@@ -43,13 +43,11 @@ def entries() -> list[Entry]:
     found: list[Entry] = []
     for action in build_parser()._actions:  # pyright: ignore[reportPrivateUsage]
         takes = action.nargs != 0
-        # A shell's quotes and brackets have no place in a text of its script.
-        help = re.sub(r"[^\w .,;@/<>=-]", " ", action.help or "").split(";")[0]
         for name in action.option_strings:
             found.append(
                 Entry(
                     name,
-                    " ".join(help.split())[:72].strip(),
+                    _plain(action.help or ""),
                     takes,
                     name in OPTIONAL_VALUE,
                     _words(action),
@@ -57,8 +55,15 @@ def entries() -> list[Entry]:
                     action.dest in _LISTS,
                 )
             )
-    found += [Entry(f"--{name}", pass_class(name).summary, False) for name in PASSES]
+    for name in PASSES:
+        found.append(Entry(f"--{name}", _plain(pass_class(name).summary), False))
     return found
+
+
+def _plain(help: str) -> str:
+    """A help text without what a shell takes for quotes or brackets."""
+    words = re.sub(r"[^\w .,;@/<>=-]", " ", help).split(";")[0].split()
+    return " ".join(words)[:72].strip()
 
 
 def _words(action: argparse.Action) -> tuple[str, ...]:
@@ -165,9 +170,12 @@ def _bash(options: Sequence[Entry], operators: Sequence[str]) -> str:
 
 
 def _zsh(options: Sequence[Entry], operators: Sequence[str]) -> str:
+    machines = next(each.words for each in options if each.name == "--machine")
     lines = [
         "#compdef pyptoc",
         "# Completion for pyptoc: source <(pyptoc --completion=zsh)",
+        f"_pyptoc_inputs() {{ compadd -- {' '.join(operators)}; _files }}",
+        f"_pyptoc_machines() {{ compadd -- {' '.join(machines)}; _files -g '*.toml' }}",
         "_pyptoc() {",
         "  _arguments \\",
     ]
@@ -192,7 +200,7 @@ def _zsh_values(each: Entry) -> str:
     if each.commas:
         return f"_sequence compadd - {words}"
     if each.words and each.paths:
-        return f'_alternative "names:name:({words})" "files:file:_files"'
+        return "_pyptoc_machines"
     if each.words:
         return f"({words})"
     return {FILES: "_files", FOLDERS: "_files -/"}.get(each.paths, " ")
