@@ -110,7 +110,7 @@ def _replace(
     tile, block = op.attributes.get("tile"), op.parent
     before, after = op.prev_op, op.next_op
     replace(op, shapes)
-    ctx.count("decomposed")
+    ctx.count("decomposed", int(op.parent is None))
     if tile is None or op.parent is not None:
         return
     assert block is not None

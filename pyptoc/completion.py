@@ -186,12 +186,7 @@ def _zsh(options: Sequence[Entry], operators: Sequence[str]) -> str:
             mark = "::" if each.optional else ":"
             text += f"{mark}value:{_zsh_values(each)}"
         lines.append(f"    '{text}' \\")
-    lines += [
-        f'    \'*:input:_alternative "operators:operator:({" ".join(operators)})" '
-        '"files:file:_files"\'',
-        "}",
-        "compdef _pyptoc pyptoc",
-    ]
+    lines += ["    '*:input:_pyptoc_inputs'", "}", "compdef _pyptoc pyptoc"]
     return "\n".join(lines) + "\n"
 
 
