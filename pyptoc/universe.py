@@ -3,7 +3,7 @@ Our dialects and passes in xDSL's own tools: `xdsl-opt -p inline,decompose op.ml
 
 xDSL finds `UNIVERSE` by the entry point `xdsl.universe` of the installed package. It
 has no `--machine`; each pass has an option for it, `infer-tiles{machine="m.toml"}`.
-Remarks and warnings are not shown, and the file's first function keeps no names.
+Remarks and warnings are not shown.
 """
 
 from __future__ import annotations
