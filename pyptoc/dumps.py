@@ -1,9 +1,10 @@
 """
 Dumps of the IR while passes run: the `--print-ir-..` options.
 
-They go to standard error, so that standard output stays a program. A pass that was
-written inside `func.func(..)` or `npu.kernel(..)` is dumped one such operation at a
-time, as mlir-opt does, but for `--print-ir-module-scope`.
+They go to standard error, so that standard output stays a program. As with mlir-opt,
+`-after-change` and `-after-failure` restrict `-after` and `-after-all`; alone they are
+about all passes. A pass that was written inside `func.func(..)` or `npu.kernel(..)` is
+dumped one such operation at a time, but for `--print-ir-module-scope`.
 """
 
 from __future__ import annotations
@@ -52,13 +53,15 @@ class Dump(Watcher):
                 self._dump(f"Before {each.name}{about}", module_text(op, options))
 
     def after(self, each: PyptocPass, module: ModuleOp) -> None:
-        """Dumps after a pass that was asked for, or that changed something."""
+        """Dumps after a pass that was asked for, where it changed if that was, too."""
         options = self.options
-        all_of_it = options.print_ir_after_all or each.name in options.print_ir_after
-        if all_of_it or options.print_ir_after_change:
+        changed = options.print_ir_after_change
+        wanted = options.print_ir_after_all or each.name in options.print_ir_after
+        wanted = wanted or (changed and not options.print_ir_after)
+        if wanted and not options.print_ir_after_failure:
             for about, op in self._scope(module):
                 text = module_text(op, options)
-                if all_of_it or text != self.last.get(about):
+                if not changed or text != self.last.get(about):
                     self._dump(f"After {each.name}{about}", text)
         self.count += 1
         self._remember(module)

@@ -4,6 +4,9 @@
 // RUN: pyptoc %s --pipeline='func.func(check-bounds,decompose)' --mlir-print-ir-after=decompose --mlir-print-ir-module-scope 2>&1 >%t.out | filecheck %s --check-prefix=MODULE
 // RUN: pyptoc %s --pipeline='decompose' --print-ir-after-all 2>&1 >%t.out | filecheck %s --check-prefix=MODULE
 // RUN: not pyptoc %s --pipeline='check-bounds,decompose,partition,tile' --print-ir-after-failure 2>&1 | filecheck %s --check-prefix=FAILED
+// RUN: pyptoc %s --pipeline='func.func(check-bounds,decompose)' --mlir-print-ir-after-all --mlir-print-ir-after-change 2>&1 >%t.out | filecheck %s --check-prefix=CHANGE
+// RUN: pyptoc %s --pipeline='check-bounds,decompose' --print-ir-after=check-bounds --print-ir-after-change 2>&1 | filecheck %s --check-prefix=FINE
+// RUN: pyptoc %s --pipeline='check-bounds' --print-ir-after-all --print-ir-after-failure 2>&1 | filecheck %s --check-prefix=FINE
 // RUN: pyptoc %s --pipeline='check-bounds' --print-ir-after-failure 2>&1 | filecheck %s --check-prefix=FINE
 // RUN: pyptoc %s --pipeline= --mlir-print-debuginfo --mlir-print-local-scope | filecheck %s --check-prefix=LOCAL
 

@@ -120,7 +120,7 @@ class TestSpellings:
             (["--run-reproducer", "--compile-to=tasks"], "exclude each other"),
         ],
     )
-    def test_errors(self, argv: list[str], expected: str) -> None:
+    def test_did_you_mean(self, argv: list[str], expected: str) -> None:
         code, out, err = call("f", *argv)
         assert (code, out) == (1, "")
         assert err.startswith("error[PTO500]: ")
