@@ -289,11 +289,8 @@ def compile_module(
 def _dumps(unit: Unit, options: Options) -> list[Watcher]:
     """What prints IR while the passes run."""
     dumps: list[Watcher] = []
-    if any(
-        getattr(options, name.name)
-        for name in fields(options)
-        if name.name.startswith("print_ir_")
-    ):
+    names = [each.name for each in fields(options)]
+    if any(getattr(options, name) for name in names if name.startswith("print_ir_")):
         from pyptoc.dumps import Dump, TreeDump
 
         scopes = [one.scope for one in parse_nested(options.pipeline or "")]

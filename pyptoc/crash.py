@@ -21,6 +21,13 @@ if TYPE_CHECKING:
     from pyptoc.options import Options
 
 
+CONFIGURATION = "// configuration:"
+"""What the line of a reproducer starts with that says how to run it."""
+
+TAKEN = ("machine", "pipeline", "compile_to")
+"""What that line may say: nothing that writes a file or runs the program."""
+
+
 def configuration(pipeline: str | None, options: Options) -> str:
     """The options that repeat a compilation, as one command-line text."""
     words: list[str] = []
@@ -31,9 +38,6 @@ def configuration(pipeline: str | None, options: Options) -> str:
     elif options.compile_to is not None:
         words.append(f"--compile-to={options.compile_to}")
     return shlex.join(words)
-
-
-CONFIGURATION = "// configuration:"
 
 
 def reproducing(options: Options, name: str, text: str) -> Options:
@@ -53,16 +57,12 @@ def reproducing(options: Options, name: str, text: str) -> Options:
         given = parse_options(words)
     except (ValueError, UsageError) as problem:
         raise UsageError(f"{place}: {problem}") from problem
-    taken = ("machine", "pipeline", "compile_to")
     plain = type(options)(words=given.words)
-    for each in dataclasses.fields(plain):
-        if each.name not in taken and getattr(given, each.name) != getattr(
-            plain, each.name
-        ):
-            option = each.name.replace("_", "-")
+    for name in (each.name for each in dataclasses.fields(plain)):
+        if name not in TAKEN and getattr(given, name) != getattr(plain, name):
             raise UsageError(
-                f"{place}: a configuration has no '{option}'",
-                f"it may say --{', --'.join(taken).replace('_', '-')}",
+                f"{place}: a configuration has no '{name.replace('_', '-')}'",
+                f"it may say --{', --'.join(TAKEN).replace('_', '-')}",
             )
     # A machine on the command line is there to see whether it fails there, too.
     machine = given.machine if options.machine == plain.machine else options.machine

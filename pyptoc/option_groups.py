@@ -16,9 +16,13 @@ LEVELS = ("tensor", "tasks", "kernels", "program")
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        raise UsageError(
-            message, _nearest(message) or "pyptoc --help lists the options"
-        )
+        help = _nearest(message) or "pyptoc --help lists the options"
+        raise UsageError(message, help)
+
+    def print_help(self, file: Any = None) -> None:
+        # argparse says nothing where it cannot write.
+        (file or sys.stdout).write(self.format_help())
+        sys.stdout.flush()
 
 
 def _nearest(message: str) -> str:
@@ -31,11 +35,6 @@ def _nearest(message: str) -> str:
     choices = found[2].replace("'", "").split(", ")
     close = get_close_matches(found[1], choices, n=1, cutoff=0.6)
     return f"did you mean {close[0]}?" if close else ""
-
-    def print_help(self, file: Any = None) -> None:
-        # argparse says nothing where it cannot write.
-        (file or sys.stdout).write(self.format_help())
-        sys.stdout.flush()
 
 
 def _names(text: str) -> list[str]:
@@ -205,6 +204,12 @@ def _add_checking(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="the IR before a pass that fails, for --run-reproducer",
     )
+    add(
+        "--pass-pipeline-local-reproducer",
+        action=flag,
+        help="from the pass that fails on, as pyptoc always writes it",
+    )
+    add("--disable-threading", action=flag, help="as pyptoc always runs")
     add(
         "--verify-diagnostics",
         choices=("all", "only-expected"),

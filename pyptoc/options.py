@@ -57,6 +57,8 @@ class Options(argparse.Namespace):
     dump_pass_pipeline: bool = False
     crash_reproducer: str | None = None
     run_reproducer: bool = False
+    pass_pipeline_local_reproducer: bool = False
+    disable_threading: bool = False
     split_input_file: bool = False
     verify_diagnostics: str | None = None
 

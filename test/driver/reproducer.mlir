@@ -1,5 +1,5 @@
 // A pass that rejects its input leaves a file that runs itself.
-// RUN: not pyptoc %s --machine=ascend910b --pipeline=decompose,tile,schedule --mlir-pass-pipeline-crash-reproducer=%t.mlir 2>&1 | filecheck %s --check-prefix=ERROR
+// RUN: not pyptoc %s --machine=ascend910b --pipeline=decompose,tile,schedule --mlir-pass-pipeline-crash-reproducer=%t.mlir --mlir-pass-pipeline-local-reproducer --mlir-disable-threading 2>&1 | filecheck %s --check-prefix=ERROR
 // RUN: filecheck %s --input-file=%t.mlir --check-prefix=FILE
 // RUN: not pyptoc %t.mlir --run-reproducer --dump-pass-pipeline 2>&1 | filecheck %s --check-prefix=AGAIN
 // RUN: not pyptoc %s --run-reproducer 2>&1 | filecheck %s --check-prefix=NONE

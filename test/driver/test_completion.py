@@ -68,36 +68,26 @@ def test_shells_read_it(shell: str, tmp_path: Path) -> None:
     script(shell, tmp_path)
 
 
+def bash(line: str, folder: Path) -> set[str]:
+    """What bash offers at the end of a line, in a folder."""
+    command = ["bash", "--norc", "-c", BASH, "bash", str(script("bash", folder)), line]
+    done = subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stderr == ""
+    return set(done.stdout.split())
+
+
 @pytest.mark.parametrize(("line", "expected"), CASES)
 def test_bash(line: str, expected: set[str], tmp_path: Path) -> None:
-    file = script("bash", tmp_path)
-    done = subprocess.run(
-        ["bash", "--norc", "-c", BASH, "bash", str(file), line],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
-    )
     # Bash has what stands in front of its last cut already.
-    expected = {word.removeprefix("@") for word in expected}
-    assert set(done.stdout.split()) == expected
-    assert done.stderr == ""
+    assert bash(line, tmp_path) == {word.removeprefix("@") for word in expected}
 
 
 def test_bash_completes_files(tmp_path: Path) -> None:
-    file = script("bash", tmp_path)
     (tmp_path / "mine.npz").touch()
-    for line in ("pyptoc --inputs=mi", "pyptoc mi"):
-        done = subprocess.run(
-            ["bash", "--norc", "-c", BASH, "bash", str(file), line],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=True,
-            timeout=60,
-        )
-        assert done.stdout.split() == ["mine.npz"]
+    assert bash("pyptoc --inputs=mi", tmp_path) == {"mine.npz"}
+    assert bash("pyptoc mi", tmp_path) == {"mine.npz"}
 
 
 @pytest.mark.parametrize(("line", "expected"), CASES)
