@@ -73,6 +73,32 @@ def test_the_same_as_pyptoc(environment: dict[str, str], pipeline: str) -> None:
         assert again == out == call("-", "--pipeline=", stdin=out)[1]
 
 
+CALLER = """\
+func.func @f(%x: tensor<4x64xf32>) -> (tensor<4x64xf32> {pypto.name = "x"}) {
+  %y = func.call @g(%x) : (tensor<4x64xf32>) -> tensor<4x64xf32>
+  func.return %y : tensor<4x64xf32>
+}
+func.func private @g(%x: tensor<4x64xf32>) -> tensor<4x64xf32> {
+  %y = pypto.exp %x
+  func.return %y : tensor<4x64xf32>
+}
+"""
+
+
+def test_the_frontend(environment: dict[str, str]) -> None:
+    argv = ("-f", "pypto", "-p", default_pipeline())
+    code, out, err = xdsl_opt(environment, *argv, text=CALLER)
+    assert (code, err) == (0, "")
+    assert out == call("-", stdin=CALLER)[1]
+    wrong = CALLER.replace("%y :", "%z :")
+    code, _, err = xdsl_opt(environment, *argv, text=wrong)
+    assert code != 0
+    assert err.count("error[PTO103]: %z is not defined here") == 2
+    assert "stdin:3:15: error" in err
+    # xDSL's own stops at the first.
+    assert "%z is not defined here" not in xdsl_opt(environment, text=wrong)[2]
+
+
 def test_a_machine_and_options(environment: dict[str, str]) -> None:
     passes = [
         f'{name}{{machine="ascend910b"}}'
