@@ -1,7 +1,8 @@
 """
 `--show-tiles`: the tile that each op got from `infer-tiles`, with its line.
 
-Ops of one group share their tasks and a tile.
+Ops of one group share their tasks and a tile. Where the user's loops are one task, its
+vector ops work on what the loops leave, all of it.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from pyptoc.tables import table
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
+    from xdsl.ir import Operation
 
     from pyptoc.passes.base import PyptocPass
 
@@ -34,12 +36,11 @@ def tile_rows(module: ModuleOp) -> list[tuple[str, ...]]:
     """A header, and for each op its place, name, group, tile and who chose that."""
     from pyptoc.passes.groups import GROUP
     from pyptoc.passes.steps import FROM
-    from pyptoc.passes.tile_settings import TILE
 
     found: list[tuple[tuple[str, int, int], tuple[str, ...]]] = []
     for op in module.walk():
-        tile = op.attributes.get(TILE)
-        if tile is None:
+        tile = _tile_of(op)
+        if not tile:
             continue
         at = file_place(op.location)
         key = ("", 0, 0)
@@ -50,6 +51,19 @@ def tile_rows(module: ModuleOp) -> list[tuple[str, ...]]:
         what = op.name
         if isinstance(composite, StringAttr):
             what += f" ({composite.data})"
-        found.append((key, (place_of(at) or "-", what, group, str(tile))))
+        found.append((key, (place_of(at) or "-", what, group, tile)))
     rows = [row for _, row in sorted(found, key=lambda pair: pair[0])]
     return [("place", "op", "group", "tile"), *rows]
+
+
+def _tile_of(op: Operation) -> str:
+    """What the table says of an operation; empty for one that no task computes."""
+    from pyptoc.passes.structured import unit_of
+    from pyptoc.passes.tile_settings import TILE, is_whole
+
+    tile = op.attributes.get(TILE)
+    if tile is not None:
+        return str(tile)
+    block = op.parent_block()
+    is_inside = block is not None and is_whole(block) and unit_of(op) is not None
+    return "what its loops leave" if is_inside else ""

@@ -267,6 +267,13 @@ class TestAbout:
         context = make_context()
         assert set(shown.strip().split(", ")) == context.registered_dialect_names
 
+    def test_ops_of_loops_that_are_one_task(self) -> None:
+        out = call("@flash_attention", "--show-tiles")[1]
+        rows = [re.split(r"  +", line)[1:] for line in out.splitlines()]
+        assert ["pypto.mask_causal", "-", "what its loops leave"] in rows
+        tiles = [row[2] for row in rows if row[0] == "pypto.matmul"]
+        assert [tile.partition("<")[0] for tile in tiles] == ["#pypto.cube"] * 2
+
     def test_tiles_are_those_of_the_ir(self) -> None:
         out = call("-", "--show-tiles", stdin=TWO + OTHER)[1]
         rows = [re.split(r"  +", line) for line in out.splitlines()[1:]]
