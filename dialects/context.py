@@ -49,6 +49,8 @@ class PyptocContext(Context):
 
     tiles: dict[Attribute, Note] = field(default_factory=dict[Attribute, Note])
     """Where the tile of an operation is written, by the operation's location."""
+    statistics: dict[str, int] | None = None
+    """What the current pass has counted; None: nobody wants to know."""
 
     searches: dict[Any, Any] = field(default_factory=dict[Any, Any])
     """The tiles that were searched for already (`pyptoc.passes.tile_search.Found`)."""
@@ -62,6 +64,11 @@ class PyptocContext(Context):
         Each kind of remark of our own passes has a code; PTO300 is left to others.
         """
         self.report("remark", code, at, text)
+
+    def count(self, name: str, number: int = 1) -> None:
+        """Count for `--pass-statistics`; `name` is one of the pass's `counters`."""
+        if self.statistics is not None:
+            self.statistics[name] = self.statistics.get(name, 0) + number
 
     def report(
         self,

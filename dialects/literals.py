@@ -44,9 +44,12 @@ class Number(NamedTuple):
 
 def located(parser: Parser) -> LocParser:
     """The parser as this package's own, which hand-written formats rely on."""
-    if not isinstance(parser, LocParser):
-        raise TypeError("pypto operations are read with pyptoc's parse_module")
-    return parser
+    if isinstance(parser, LocParser):
+        return parser
+    # Somebody else's program reads our operations (`pyptoc/universe.py`).
+    from pyptoc.dialects.adopted import adopt
+
+    return adopt(parser)
 
 
 def at_number(parser: LocParser) -> bool:

@@ -8,9 +8,11 @@ again, and can be read back as well.
 from __future__ import annotations
 
 from io import StringIO
-from typing import IO
+from math import prod
+from typing import IO, cast
 
-from xdsl.ir import Operation
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerType
+from xdsl.ir import Attribute, Operation
 from xdsl.printer import Printer
 
 
@@ -33,19 +35,39 @@ class PyptocPrinter(Printer):
         self.short = short
 
 
+class ElidingPrinter(PyptocPrinter):
+    """Leaves out the elements of constants that have many."""
+
+    most: int
+    """So many elements are printed."""
+
+    def print_attribute(self, attribute: Attribute) -> None:
+        if isinstance(attribute, DenseIntOrFPElementsAttr):
+            dense = cast("DenseIntOrFPElementsAttr[IntegerType]", attribute)
+            if prod(dense.get_shape()) > self.most and not dense.is_splat():
+                self.print_string("dense_resource<__elided__> : ")
+                self.print_attribute(dense.type)
+                return
+        super().print_attribute(cast("Attribute", attribute))
+
+
 def print_module(
     op: Operation,
     *,
     short: bool = False,
     generic: bool = False,
     debuginfo: bool = False,
+    elide: int | None = None,
 ) -> str:
     """The text of a module or operation, ending in a newline.
 
-    `generic` is MLIR's own format, for other tools; `debuginfo` adds `loc(...)`.
+    `generic` is MLIR's own format, for other tools; `debuginfo` adds `loc(...)`;
+    `elide` leaves out the elements of constants that have more than that.
     """
     stream = StringIO()
-    PyptocPrinter(stream, short=short, generic=generic, debuginfo=debuginfo).print_op(
-        op
-    )
+    kind = PyptocPrinter if elide is None else ElidingPrinter
+    printer = kind(stream, short=short, generic=generic, debuginfo=debuginfo)
+    if isinstance(printer, ElidingPrinter) and elide is not None:
+        printer.most = elide
+    printer.print_op(op)
     return stream.getvalue() + "\n"

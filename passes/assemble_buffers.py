@@ -68,6 +68,7 @@ class AssembleBuffersPass(PyptocPass):
     """Bring a function into memory form and derive accesses, events and waits."""
 
     name = "assemble-buffers"
+    anchor: ClassVar[str] = "func.func"
     summary: ClassVar[str] = "turn tensors into memory, derive accesses and waits"
 
     share: bool = True

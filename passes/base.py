@@ -8,6 +8,7 @@ same result. Options are fields, which make it a frozen dataclass, as xDSL wants
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, cast
 
@@ -24,6 +25,12 @@ class PyptocPass(ModulePass):
 
     summary: ClassVar[str]
     """One line for `--list-passes`."""
+
+    anchor: ClassVar[str] = "builtin.module"
+    """The operation that it works on, `func.func` or `npu.kernel` one at a time."""
+
+    counters: ClassVar[Mapping[str, str]] = {}
+    """What it counts for `--pass-statistics`: names, and what each means."""
 
     reorders_float_sums: ClassVar[bool] = False
     """Whether float results may change by the order of a sum (see `--check-each`)."""

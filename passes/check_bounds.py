@@ -38,6 +38,7 @@ that is proven is dropped, since a fence keeps ops apart that could share a task
 from __future__ import annotations
 
 from collections.abc import Hashable
+from typing import ClassVar
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
@@ -65,6 +66,7 @@ class CheckBoundsPass(PyptocPass):
     """Prove that boxes fit and iterations keep apart, or check it in the program."""
 
     name = "check-bounds"
+    anchor: ClassVar[str] = "func.func"
     summary = "prove that boxes fit and iterations keep apart, or check it at run time"
 
     def run(self, ctx: PyptocContext, module: ModuleOp) -> None:

@@ -25,6 +25,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import field
 from math import prod
+from typing import ClassVar
 
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp, TensorType
@@ -65,6 +66,7 @@ class CollapseRowsPass(PyptocPass):
     """Two or more leading axes of row-wise ops as one."""
 
     name = "collapse-rows"
+    anchor: ClassVar[str] = "func.func"
     summary = "leading axes that row-wise ops share become one"
 
     def run(self, ctx: PyptocContext, module: ModuleOp) -> None:

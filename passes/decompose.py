@@ -26,8 +26,8 @@ the first op that needs it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
@@ -86,7 +86,11 @@ class DecomposePass(PyptocPass):
     """Composites to base ops, in the steps of their definition."""
 
     name = "decompose"
+    anchor: ClassVar[str] = "func.func"
     summary = "composites (softmax, norms, quantize, grouped_matmul, ...) to base ops"
+    counters: ClassVar[Mapping[str, str]] = {
+        "decomposed": "composites that were written out",
+    }
 
     def run(self, ctx: PyptocContext, module: ModuleOp) -> None:
         for function in module.ops:
@@ -106,6 +110,7 @@ def _replace(
     tile, block = op.attributes.get("tile"), op.parent
     before, after = op.prev_op, op.next_op
     replace(op, shapes)
+    ctx.count("decomposed", int(op.parent is None))
     if tile is None or op.parent is not None:
         return
     assert block is not None

@@ -55,6 +55,7 @@ class FormTasksPass(PyptocPass):
     """Mark the loops whose indices become grid axes."""
 
     name = "form-tasks"
+    anchor: ClassVar[str] = "func.func"
     summary: ClassVar[str] = "turn independent loops around one group into grid axes"
 
     def run(self, ctx: PyptocContext, module: ModuleOp) -> None:

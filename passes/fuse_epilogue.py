@@ -18,6 +18,7 @@ so.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from xdsl.dialects.builtin import (
@@ -61,9 +62,13 @@ class FuseEpiloguePass(PyptocPass):
     """Let products do what stands behind them: bias, relu, a cast."""
 
     name = "fuse-epilogue"
+    anchor: ClassVar[str] = "func.func"
     summary: ClassVar[str] = (
         "let a product start at a bias and store through relu and a cast"
     )
+    counters: ClassVar[Mapping[str, str]] = {
+        "fused": "additions, relus and casts that products took in",
+    }
 
     def run(self, ctx: PyptocContext, module: ModuleOp) -> None:
         shapes = Shapes()
@@ -103,6 +108,7 @@ def absorb_next(
     product.result.name_hint = user.results[0].name_hint
     new = renewed(product, change, user.results[0].type)
     replace_op(user, new)
+    ctx.count("fused")
     product.detach()
     product.erase()
     return new

@@ -19,7 +19,7 @@ UB, the tile pass visits them in phases of `columns`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, NoReturn
 
@@ -56,9 +56,13 @@ class InferTilesPass(PyptocPass):
     """Check the given tiles, choose the others."""
 
     name = "infer-tiles"
+    anchor: ClassVar[str] = "func.func"
     summary: ClassVar[str] = (
         "check the tiles that were given, choose the others by the machine's costs"
     )
+    counters: ClassVar[Mapping[str, str]] = {
+        "tiles": "groups that got a tile",
+    }
 
     def run(self, ctx: PyptocContext, module: ModuleOp) -> None:
         errors = ErrorList()
@@ -68,6 +72,7 @@ class InferTilesPass(PyptocPass):
                 for group in in_order(function):
                     with errors.kept():
                         TileInference(ctx, group, shapes).run()
+                        ctx.count("tiles")
         errors.found = [with_tile(each, ctx.tiles) for each in errors.found]
         errors.check()
 

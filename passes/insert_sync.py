@@ -66,6 +66,9 @@ class InsertSyncPass(PyptocPass):
 
     name = "insert-sync"
     summary: ClassVar[str] = "the fewest flags that order conflicting accesses"
+    counters: ClassVar[Mapping[str, str]] = {
+        "flags": "pairs of set_flag and wait_flag",
+    }
 
     def run(self, ctx: PyptocContext, module: ModuleOp) -> None:
         kernels = {
@@ -75,7 +78,9 @@ class InsertSyncPass(PyptocPass):
         }
         aliases = parameter_aliases(module)
         for name, kernel in kernels.items():
-            write_flags(plan_kernel(ctx, kernel, aliases.get(name, {})))
+            plans = plan_kernel(ctx, kernel, aliases.get(name, {}))
+            ctx.count("flags", sum(len(plan.flags) for plan in plans.values()))
+            write_flags(plans)
 
 
 def plan_kernel(

@@ -21,7 +21,7 @@ a chain keep the location, tag and tile of the cast.
 from __future__ import annotations
 
 from functools import cache
-from typing import NoReturn
+from typing import ClassVar, NoReturn
 
 from xdsl.dialects.builtin import ModuleOp, i1
 from xdsl.ir import Attribute, SSAValue
@@ -60,6 +60,7 @@ class LegalizeCastsPass(PyptocPass):
     """Casts in the steps that the machine has; what it lacks is an error."""
 
     name = "legalize-casts"
+    anchor: ClassVar[str] = "func.func"
     summary = "casts that the machine lacks become chains with the same result"
 
     def run(self, ctx: PyptocContext, module: ModuleOp) -> None:

@@ -54,6 +54,7 @@ from pyptoc.passes.groups import (
     OpForm,
     blocks_of,
     common_domain,
+    groups_in,
 )
 from pyptoc.passes.index_shapes import SCATTERS, Scatter
 from pyptoc.passes.matmul_shape import may_split
@@ -81,7 +82,12 @@ class PartitionPass(PyptocPass):
     """Group ops that will share a task and give each group its unit."""
 
     name = "partition"
+    anchor: ClassVar[str] = "func.func"
     summary: ClassVar[str] = "group the ops that share a task, on cube or vector cores"
+    counters: ClassVar[Mapping[str, str]] = {
+        "groups": "groups of ops",
+        "fused": "ops that share the tasks of another op",
+    }
     nests: bool = True
     """Whether the body of a loop of independent trips may be one task."""
 
@@ -129,6 +135,11 @@ class PartitionPass(PyptocPass):
         if fusion is not None:
             fusion.rewrite(form_block)
         mark(blocks_of(function), fusion, form_block)
+        if ctx.statistics is not None:
+            blocks = blocks_of(function)
+            groups = [group for block in blocks for group in groups_in(block)]
+            ctx.count("groups", len(groups))
+            ctx.count("fused", sum(len(group.ops) - 1 for group in groups))
 
     def _fusion(
         self, ctx: PyptocContext, function: func.FuncOp, shapes: Shapes

@@ -34,6 +34,7 @@ if it has none, only what one pipe works on shares, and all slots stay.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import groupby
 from typing import ClassVar, NoReturn
@@ -66,7 +67,12 @@ class PlanMemoryPass(PyptocPass):
     """Give every buffer an address, by liveness, within each memory space."""
 
     name = "plan-memory"
+    anchor: ClassVar[str] = "npu.kernel"
     summary: ClassVar[str] = "addresses by liveness; fewer slots where memory is tight"
+    counters: ClassVar[Mapping[str, str]] = {
+        "lowered": "slots taken from buffers, for space",
+        "raised": "slots that buffers of loops got in addition",
+    }
 
     slots: int = 2
     """How many slots what a loop loads may have, where memory allows."""
@@ -126,6 +132,7 @@ class _Plan:
                 _over_capacity(self.ctx.machine, self.kernel, self.space, self.lives)
             slots = life.alloc.slot_count - 1
             change_slots(life, slots)
+            self.ctx.count("lowered")
             self.remark(life, f"{slots} of {slots + 1} slots, so that")
 
     def place(self, most: int = 9) -> bool:
@@ -175,6 +182,7 @@ def _raise_group(group: list[tuple[_Plan, Lifetime]], slots: int, most: int) -> 
     for _, life in group:
         change_slots(life, slots)
     if all(plan.place(plan.level) for plan in {plan: 0 for plan, _ in group}):
+        group[0][0].ctx.count("raised", len(group))
         return
     for plan, life in group:
         change_slots(life, slots - 1)

@@ -33,6 +33,7 @@ class SkewPass(PyptocPass):
     """Let cube and vector stages of the loops of mixed kernels overlap."""
 
     name = "skew"
+    anchor: ClassVar[str] = "npu.kernel"
     summary: ClassVar[str] = "overlap the alternating stages of mixed kernels"
 
     def run(self, ctx: PyptocContext, module: ModuleOp) -> None:

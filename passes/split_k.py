@@ -29,7 +29,7 @@ remark, where the matmul adds onto a given tensor, or where one task has no loop
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, cast
 
@@ -66,7 +66,11 @@ class SplitKPass(PyptocPass):
     """Split the K loops of the cube tasks that ask for it."""
 
     name = "split-k"
+    anchor: ClassVar[str] = "func.func"
     summary: ClassVar[str] = "spread the K loop of a matmul over tasks, sum the parts"
+    counters: ClassVar[Mapping[str, str]] = {
+        "split": "products whose K is spread over tasks",
+    }
     reorders_float_sums: ClassVar[bool] = True
 
     factor: int | None = None
@@ -161,6 +165,7 @@ class SplitK:
             return
         self._check_type()
         self._check_result()
+        self.context.count("split")
         if self.atomic:
             filled = self._fill(initial)
             index = self._split_loop()

@@ -57,6 +57,7 @@ class TilePass(PyptocPass):
     """Turn each group into an `npu.tasks` with a fused body."""
 
     name = "tile"
+    anchor: ClassVar[str] = "func.func"
     summary: ClassVar[str] = "turn each group into a parallel loop over tiles"
     reorders_float_sums: ClassVar[bool] = True
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from pyptoc.manager import Timing
 from pyptoc.options import Options
 from pyptoc.run_command import describe_program
 from pyptoc.simulate_command import sized_inputs
+from pyptoc.step_times import Timing
 from pyptoc.tables import show
 
 if TYPE_CHECKING:
@@ -31,12 +31,12 @@ class CheckCommand:
         from pyptoc.runtime.hazards import check_program
         from pyptoc.runtime.hazards_trips import check_trips
 
-        compiling = sum(timing.rows.values())
+        compiling = timing.seconds
         started = time.perf_counter()
         check = check_trips if self.options.check == "trips" else check_program
         checked = check(module, self.machine, self.signature, self.inputs)
         seconds = time.perf_counter() - started
-        timing.add("check", seconds)
+        timing.add("check", seconds=seconds)
         name = f"{self.signature.name}  for {self.machine.name}"
         show(
             [

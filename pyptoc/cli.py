@@ -19,6 +19,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import NoReturn
 
 import pyptoc
+from pyptoc import colors
 from pyptoc.collector import seldom_collecting
 from pyptoc.method_cache import kept_methods
 from pyptoc.options import Options, UsageError, parse_options
@@ -30,7 +31,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command line and gives the exit code; never raises for bad input."""
     options = Options()
     try:
+        colors.choose("auto")
         options = parse_options(sys.argv[1:] if argv is None else argv)
+        colors.choose(options.color)
         if argv is None and not (options.run or options.check_each):
             # Nobody multiplies large matrices; starting threads for it takes 40 ms.
             os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -124,6 +127,13 @@ def _dispatch(options: Options) -> int:
     words = (options.list_ops, options.list_operators)
     if options.list_passes or options.list_machines or words != (None, None):
         return _lists(options)
+    if options.help_pass is not None or options.show_dialects or options.docs_passes:
+        return _about_passes(options)
+    if options.completion is not None:
+        from pyptoc.completion import script
+
+        sys.stdout.write(script(options.completion))
+        return 0
     if options.docs_ops:
         from pyptoc.op_page import page
 
@@ -152,11 +162,25 @@ def _dispatch(options: Options) -> int:
     return execute(options)
 
 
+def _about_passes(options: Options) -> int:
+    from pyptoc import pass_page
+
+    if options.show_dialects:
+        print(pass_page.dialects())
+    if options.help_pass is not None:
+        print(pass_page.describe(options.help_pass))
+    if options.docs_passes:
+        sys.stdout.write(pass_page.page())
+    return 0
+
+
 def _lists(options: Options) -> int:
     from pyptoc import lists
 
     if options.list_passes:
-        print(lists.passes())
+        from pyptoc.pass_page import passes
+
+        print(passes())
     if options.list_machines:
         print(lists.machines())
     if options.list_ops is not None:

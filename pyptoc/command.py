@@ -9,23 +9,25 @@ from __future__ import annotations
 
 import sys
 import time
-from dataclasses import field
+from dataclasses import field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyptoc.dialects.diagnostics import CompileError, Diagnostic
 from pyptoc.dialects.record import record
 from pyptoc.files import FileError, read_source, write_text
-from pyptoc.manager import Dump, Reproducer, Timing, TreeDump, Watcher, run_passes
+from pyptoc.manager import Reproducer, Watcher, run_passes
 from pyptoc.options import Options, UsageError
 from pyptoc.pipeline import (
     default_pipeline,
     first_pass_for,
+    parse_nested,
     parse_pipeline,
     print_pipeline,
 )
 from pyptoc.printing import module_text
 from pyptoc.report import Reporter, plain_error
+from pyptoc.step_times import Timing
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -68,7 +70,8 @@ def split_input(name: str, text: str) -> list[Unit]:
 
 def execute(options: Options) -> int:
     """Does what the options ask with the input file; returns the exit code."""
-    reporter = Reporter(keep=options.verify_diagnostics, remarks=options.remarks)
+    keep = options.verify_diagnostics is not None
+    reporter = Reporter(keep=keep, remarks=options.remarks)
     try:
         return _execute(options, reporter)
     except CompileError as error:
@@ -87,6 +90,13 @@ def execute(options: Options) -> int:
 def _execute(options: Options, reporter: Reporter) -> int:
     from pyptoc.runtime.machine import load_machine
 
+    name, text = "", ""
+    if options.input is not None:
+        name, text = read_source(options.input, options.case)
+        if options.run_reproducer:
+            from pyptoc.crash import reproducing
+
+            options = reproducing(options, name, text)
     machine = load_machine(options.machine)
     if options.pipeline is not None:
         parse_pipeline(options.pipeline)
@@ -95,7 +105,6 @@ def _execute(options: Options, reporter: Reporter) -> int:
             print(print_pipeline(_passes(options, None)))
             return 0
         raise UsageError("no input file", "pyptoc FILE.mlir, or - for standard input")
-    name, text = read_source(options.input, options.case)
     if options.print_source:
         write_text(options.output, text)
         return 0
@@ -111,7 +120,9 @@ def _execute(options: Options, reporter: Reporter) -> int:
     if options.verify_diagnostics:
         from pyptoc.expected import check_expected
 
-        code = max(2 * (code == 2), check_expected(reporter, name, text))
+        only = options.verify_diagnostics == "only-expected"
+        differs = check_expected(reporter, name, text, only_expected=only)
+        code = max(2 * (code == 2), differs)
     if outputs:
         write_text(options.output, f"{SPLIT_MARKER}\n".join(outputs))
     return code
@@ -187,13 +198,13 @@ def _compile_unit(
         checking.finish(module, unit.timing)
     output = None
     tables = options.run or options.simulate or options.check
-    tables = tables or options.print_tile_candidates
+    tables = tables or options.print_tile_candidates or options.show_tiles
     if not tables or options.output != "-":
         started = time.perf_counter()
         output = module_text(module, options)
-        unit.timing.add("print", time.perf_counter() - started)
+        unit.timing.add("print", seconds=time.perf_counter() - started)
     if options.timing:
-        sys.stderr.write(unit.timing.table())
+        sys.stderr.write(unit.timing.report(options.timing_display))
     return code, output
 
 
@@ -206,9 +217,9 @@ def parse(unit: Unit, context: PyptocContext) -> ModuleOp:
     try:
         module = parse_module(unit.text, unit.name, context)
         parsed = time.perf_counter()
-        unit.timing.add("parse", parsed - started)
+        unit.timing.add("parse", seconds=parsed - started)
         verify_module(module)
-        unit.timing.add("verify", time.perf_counter() - parsed)
+        unit.timing.add("verify", seconds=time.perf_counter() - parsed)
     except RecursionError:
         problem = Diagnostic("PTO108", f"{unit.name}: regions are nested too deeply")
         raise CompileError([problem]) from None
@@ -234,16 +245,19 @@ def compile_module(
     watchers: list[Watcher],
 ) -> None:
     """Runs the pipeline on a module, in place, with everything the options ask for."""
+    started = time.perf_counter()
     passes = _passes(options, module)
+    unit.timing.add("load passes", seconds=time.perf_counter() - started)
     _check_names(options, passes)
     if options.dump_pass_pipeline:
         sys.stderr.write(f"{print_pipeline(passes)}\n")
-    watching: list[Watcher] = [Dump(options), *watchers]
-    if options.print_ir_tree_dir is not None:
-        folder = Path(options.print_ir_tree_dir)
-        if options.split_input_file:
-            folder /= str(unit.number)
-        watching.append(TreeDump(options, folder))
+    statistics = None
+    if options.pass_statistics:
+        from pyptoc.pass_statistics import Statistics
+
+        statistics = Statistics(context)
+        watchers = [statistics, *watchers]
+    watching = [*_dumps(unit, options), *watchers]
     reproducer = Reproducer(passes) if options.crash_reproducer else None
     if reproducer is not None:
         watching.insert(0, reproducer)
@@ -268,16 +282,42 @@ def compile_module(
                 plain_error(problem.code, problem.message, problem.help)
         raise
 
+    if statistics is not None:
+        sys.stderr.write(statistics.report())
+
+
+def _dumps(unit: Unit, options: Options) -> list[Watcher]:
+    """What prints IR while the passes run."""
+    dumps: list[Watcher] = []
+    names = [each.name for each in fields(options)]
+    if any(getattr(options, name) for name in names if name.startswith("print_ir_")):
+        from pyptoc.dumps import Dump, TreeDump
+
+        scopes = [one.scope for one in parse_nested(options.pipeline or "")]
+        dumps.append(Dump(options, scopes))
+        if options.print_ir_tree_dir is not None:
+            folder = Path(options.print_ir_tree_dir)
+            if options.split_input_file:
+                folder /= str(unit.number)
+            dumps.append(TreeDump(options, folder))
+    if options.show_tiles:
+        from pyptoc.shown_tiles import ShowTiles
+
+        dumps.append(ShowTiles())
+    return dumps
+
 
 def _check_names(options: Options, passes: list[PyptocPass]) -> None:
     from pyptoc.dialects.diagnostics import did_you_mean
 
     present = [each.name for each in passes]
     choosing = ["infer-tiles"] if options.print_tile_candidates else []
+    showing = ["infer-tiles"] if options.show_tiles else []
     for option, names in (
         ("--print-ir-before", options.print_ir_before),
         ("--print-ir-after", options.print_ir_after),
         ("--print-tile-candidates", choosing),
+        ("--show-tiles", showing),
     ):
         for name in names:
             if name not in present:

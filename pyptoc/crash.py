@@ -1,9 +1,13 @@
 """
 Internal errors: a short message, exit code 2, and a file that reproduces them.
+
+The file's line `// configuration: --machine=.. --pipeline=..` says how; it is what
+`--run-reproducer` reads.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import shlex
 import sys
@@ -17,9 +21,16 @@ if TYPE_CHECKING:
     from pyptoc.options import Options
 
 
+CONFIGURATION = "// configuration:"
+"""What the line of a reproducer starts with that says how to run it."""
+
+TAKEN = ("machine", "pipeline", "compile_to")
+"""What that line may say: nothing that writes a file or runs the program."""
+
+
 def configuration(pipeline: str | None, options: Options) -> str:
     """The options that repeat a compilation, as one command-line text."""
-    words = [f"--load-module={name}" for name in options.load_module]
+    words: list[str] = []
     if options.machine != "ascend950":
         words.append(f"--machine={options.machine}")
     if pipeline is not None:
@@ -29,12 +40,46 @@ def configuration(pipeline: str | None, options: Options) -> str:
     return shlex.join(words)
 
 
+def reproducing(options: Options, name: str, text: str) -> Options:
+    """The options with what the reproducer `text` says; raises `UsageError`."""
+    from pyptoc.options import UsageError, parse_options
+
+    lines = text.splitlines()
+    found = [n for n, line in enumerate(lines) if line.startswith(CONFIGURATION)]
+    if not found:
+        raise UsageError(
+            f"{name} has no line '{CONFIGURATION} ..'",
+            "--crash-reproducer=FILE writes such files",
+        )
+    place = f"{name}:{found[0] + 1}"
+    try:
+        words = shlex.split(lines[found[0]].removeprefix(CONFIGURATION))
+        given = parse_options(words)
+    except (ValueError, UsageError) as problem:
+        raise UsageError(f"{place}: {problem}") from problem
+    plain = type(options)(words=given.words)
+    for name in (each.name for each in dataclasses.fields(plain)):
+        if name not in TAKEN and getattr(given, name) != getattr(plain, name):
+            raise UsageError(
+                f"{place}: a configuration has no '{name.replace('_', '-')}'",
+                f"it may say --{', --'.join(TAKEN).replace('_', '-')}",
+            )
+    # A machine on the command line is there to see whether it fails there, too.
+    machine = given.machine if options.machine == plain.machine else options.machine
+    return dataclasses.replace(
+        options,
+        machine=machine,
+        pipeline=given.pipeline,
+        compile_to=given.compile_to,
+    )
+
+
 def write_reproducer(
     name: str, text: str, pipeline: str | None, options: Options, trace: str = ""
 ) -> None:
     """Writes the IR with the options to run it by in its first line."""
     comment = "".join(f"// {line}\n" for line in trace.splitlines())
-    header = f"// configuration: {configuration(pipeline, options)}\n"
+    header = f"{CONFIGURATION} {configuration(pipeline, options)}\n"
     write_text(name, header + text.rstrip("\n") + "\n" + comment)
 
 
@@ -54,17 +99,17 @@ def internal_error(error: Exception, text: str, options: Options) -> int:
     again = shlex.join(["pyptoc", *words])
     sys.stderr.write(
         f"error[PTO900]: internal error: {type(error).__name__}: {summary}{notes}\n"
-        f"   note: a bug in {_culprit(notes)}; {kept}\n"
+        f"   note: a bug in {_culprit(summary + notes)}; {kept}\n"
         f"   help: {again}\n"
     )
     return 2
 
 
-def _culprit(notes: str) -> str:
-    """Whose bug it is, by what the pass manager has noted."""
+def _culprit(told: str) -> str:
+    """Whose bug it is, by what the pass manager has told."""
     from pyptoc.passes import REGISTERED
 
-    mine = (name for name in REGISTERED if f"in the pass '{name}'" in notes)
+    mine = (name for name in REGISTERED if f"the pass '{name}'" in told)
     return next((f"your pass '{name}'" for name in mine), "pyptoc")
 
 

@@ -3,10 +3,15 @@
 
     %r = pypto.add %a, %b   // expected-error {{operand types differ}}
     // expected-error@+1 {{...}}    expected-warning@above {{...}}    expected-remark
+    // expected-error-re {{tile of {{[0-9]+}} rows}}    expected-error@unknown {{...}}
 
-The text in braces must occur in the diagnostic (its code counts too). Each error and
-warning must be expected; remarks may be. `expected-note` looks in what stands below an
-error: its label, rule, notes and help.
+The text in braces must occur in the diagnostic (its code counts too); with `-re` what
+stands in inner braces is a regular expression. `@above` and `@below` are the nearest
+lines without such comments, `@unknown` is no place at all. Each error and warning must
+be expected; remarks may be, and with `only-expected` all may be. `expected-note` looks
+in what stands below a diagnostic: its label, rule, notes and help, at its line or at
+that of the note itself. A comment that starts like one of these and is none is an
+error: nothing is left unchecked by a slip.
 """
 
 from __future__ import annotations
@@ -14,14 +19,20 @@ from __future__ import annotations
 import re
 import sys
 from dataclasses import field
+from typing import TYPE_CHECKING
 
-from pyptoc.dialects.diagnostics import Diagnostic
+from pyptoc.dialects.diagnostics import Diagnostic, file_place
 from pyptoc.dialects.record import record
+from pyptoc.options import UsageError
 from pyptoc.report import Reporter
 
+if TYPE_CHECKING:
+    from xdsl.ir import Attribute
+
+_START = re.compile(r"\bexpected-(?:error|warning|remark|note)\w*")
 _COMMENT = re.compile(
-    r"expected-(error|warning|remark|note)(?:@([+-]\d+|above|below|unknown))?"
-    r"\s*\{\{(.*?)\}\}"
+    r"expected-(error|warning|remark|note)(-re)?"
+    r"\s*(?:@([+-]\d+|above|below|unknown))?\s*\{\{"
 )
 
 
@@ -32,58 +43,124 @@ class Expectation:
     severity: str
     line: int
     text: str
+    """As it was written."""
+    pattern: re.Pattern[str]
     written: int
     matched: bool = field(default=False)
 
 
-def read_expectations(text: str) -> list[Expectation]:
-    """The expectations of a file, in order."""
+def read_expectations(name: str, text: str) -> list[Expectation]:
+    """The expectations of a file, in order; raises `UsageError` for a broken one."""
     found: list[Expectation] = []
+    plain = 0
+    """The last line without expectations."""
+    below: list[Expectation] = []
     for number, line in enumerate(text.splitlines(), 1):
-        for severity, offset, wanted in _COMMENT.findall(line):
+        matches = list(_START.finditer(line)) if "//" in line else []
+        if not matches:
+            plain = number
+            for expectation in below:
+                expectation.line = number
+            below = []
+        end = 0
+        for match in matches:
+            if match.start() < end:
+                continue  # inside the braces of the one before
+            offset, expectation, end = _read_one(name, number, line, match.start())
+            found.append(expectation)
             match offset:
-                case "":
-                    at = number
+                case None:
+                    expectation.line = number
                 case "above":
-                    at = number - 1
+                    expectation.line = plain
                 case "below":
-                    at = number + 1
+                    below.append(expectation)
                 case "unknown":
-                    at = 0
+                    expectation.line = 0
                 case _:
-                    at = number + int(offset)
-            found.append(Expectation(severity, at, wanted, number))
+                    expectation.line = number + int(offset)
     return found
 
 
-def _line(diagnostic: Diagnostic) -> int:
-    from xdsl.dialects.builtin import FileLineColLoc
+def _read_one(
+    name: str, number: int, line: str, start: int
+) -> tuple[str | None, Expectation, int]:
+    """Where the expectation at `start` looks, itself, and where it ends."""
+    head = _COMMENT.match(line, start)
+    close = -1 if head is None else _closing(line, head.end(), bool(head[2]))
+    if head is None or close < 0:
+        raise UsageError(
+            f"{name}:{number}:{start + 1}: this expectation cannot be read",
+            "write expected-error {{text}}, expected-note@+1 {{text}}, "
+            "expected-error-re@below {{text {{regex}} text}}",
+        )
+    wanted = line[head.end() : close]
+    try:
+        pattern = re.compile(_regex(wanted) if head[2] else re.escape(wanted))
+    except re.error as problem:
+        raise UsageError(f"{name}:{number}:{start + 1}: {wanted}: {problem}") from None
+    return head[3], Expectation(head[1], 0, wanted, pattern, number), close + 2
 
-    at = diagnostic.location
-    return at.line.data if isinstance(at, FileLineColLoc) else 0
+
+def _closing(line: str, start: int, nested: bool) -> int:
+    """Where the braces are closed that were opened before `start`; -1 if nowhere."""
+    at = start
+    while True:
+        close = line.find("}}", at)
+        inner = line.find("{{", at) if nested else -1
+        if close < 0 or inner < 0 or close < inner:
+            return close
+        at = line.find("}}", inner)
+        if at < 0:
+            return -1
+        at += 2
+
+
+def _regex(text: str) -> str:
+    """Text with regular expressions in double braces, as one regular expression."""
+    parts = re.split(r"\{\{(.*?)\}\}", text)
+    return "".join(
+        f"(?:{part})" if index % 2 else re.escape(part)
+        for index, part in enumerate(parts)
+    )
+
+
+def _line(location: Attribute | None) -> int:
+    at = file_place(location)
+    return 0 if at is None else at.line.data
 
 
 def _matches(expectation: Expectation, diagnostic: Diagnostic) -> bool:
-    if expectation.line != _line(diagnostic):
-        return False
+    search = expectation.pattern.search
+    here = expectation.line == _line(diagnostic.location)
     if expectation.severity == "note":
         below = [diagnostic.label, diagnostic.rule, diagnostic.here, diagnostic.help]
-        below += [note.message for note in diagnostic.notes]
-        return any(expectation.text in text for text in below)
+        return (here and any(map(search, below))) or any(
+            (here or (note.location and expectation.line == _line(note.location)))
+            and search(note.message)
+            for note in diagnostic.notes
+        )
     text = f"[{diagnostic.code}] {diagnostic.message}"
-    return expectation.severity == diagnostic.severity and expectation.text in text
+    return here and expectation.severity == diagnostic.severity and bool(search(text))
 
 
-def check_expected(reporter: Reporter, name: str, text: str) -> int:
-    """Compares what was reported with the comments; 1 and a text if they differ."""
-    expectations = read_expectations(text)
+def check_expected(
+    reporter: Reporter, name: str, text: str, *, only_expected: bool = False
+) -> int:
+    """
+    Compares what was reported with the comments; 1 and a text if they differ.
+
+    only_expected: what no comment expects may be reported as well.
+    """
+    expectations = read_expectations(name, text)
     unexpected: list[Diagnostic] = []
     for diagnostic in reporter.kept:
         matching = [e for e in expectations if _matches(e, diagnostic)]
         for expectation in matching:
             expectation.matched = True
         named = any(e.severity == diagnostic.severity for e in matching)
-        if not named and diagnostic.severity != "remark":
+        optional = only_expected or diagnostic.severity == "remark"
+        if not named and not optional:
             unexpected.append(diagnostic)
     missing = [e for e in expectations if not e.matched]
     for expectation in missing:

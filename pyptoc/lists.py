@@ -1,14 +1,12 @@
 """
-`--list-passes`, `--list-machines`, `--list-ops` and `--list-operators`.
+`--list-machines`, `--list-ops` and `--list-operators`.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
 import textwrap
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pyptoc.tables import table
 
@@ -17,58 +15,6 @@ if TYPE_CHECKING:
 
 IN_FULL = 3
 """So many ops are described in full by `--list-ops WORD`."""
-
-
-def passes() -> str:
-    """Every pass in the order of the default pipeline, with its options; then yours."""
-    from xdsl.passes import get_pass_option_infos
-
-    from pyptoc.passes import pass_class, pass_names
-
-    lines: list[str] = []
-    width = max(map(len, pass_names()))
-    for name in pass_names():
-        cls = pass_class(name)
-        lines.append(f"{name:<{width}}  {cls.summary}")
-        for option in get_pass_option_infos(cls):
-            default = _default(cls, option.name)
-            # Annotations are text, which comes in quotes.
-            kind = option.expected_type.strip("'")
-            lines.append(f"{'':<{width}}    {option.name}: {kind}{default}")
-            meaning = option_docs(cls).get(option.name, "")
-            indent = " " * (width + 8)
-            lines += textwrap.wrap(
-                meaning, 88, initial_indent=indent, subsequent_indent=indent
-            )
-    return "\n".join(lines)
-
-
-def option_docs(cls: type[Any]) -> dict[str, str]:
-    """What the docstring after each field of a pass says: what the option is for."""
-    import ast
-
-    try:
-        source = inspect.getsource(cls)
-    except (OSError, TypeError):  # of a pass that was typed in, say
-        return {}
-    [tree] = ast.parse(textwrap.dedent(source)).body
-    assert isinstance(tree, ast.ClassDef)
-    return {
-        field.target.id: " ".join(inspect.cleandoc(doc.value.value).split())
-        for field, doc in pairwise(tree.body)
-        if isinstance(field, ast.AnnAssign)
-        and isinstance(field.target, ast.Name)
-        and isinstance(doc, ast.Expr)
-        and isinstance(doc.value, ast.Constant)
-        and isinstance(doc.value.value, str)
-    }
-
-
-def _default(cls: type[Any], name: str) -> str:
-    field = next(each for each in dataclasses.fields(cls) if each.name == name)
-    if field.default is dataclasses.MISSING:
-        return ""
-    return f" = {str(field.default).lower() or repr('')}"
 
 
 def machines() -> str:

@@ -4,6 +4,10 @@ Pipelines as text: `inline,split-k{factor=2},schedule`, and the named levels.
 Options are the fields of the pass's dataclass. `{flag}` is `{flag=true}`; lists are
 `{sizes=1,2,3}`; several options are separated by spaces. A pass prints itself in the
 same form, so a dumped pipeline can be given back to `--pipeline`.
+
+Passes may be nested in the operation that they work on, as in MLIR:
+`builtin.module(inline,func.func(decompose,tile))`. A pass says which one that is
+(`anchor`); it does the same without, as each works on all such operations.
 """
 
 from __future__ import annotations
@@ -27,7 +31,20 @@ if TYPE_CHECKING:
 
 CODE = "PTO504"
 
-_TOKEN = re.compile(r'\s*([A-Za-z_][\w.-]*|"[^"]*"|-?[\w.+-]+|[{}=,])')
+_TOKEN = re.compile(r"""\s*([A-Za-z_][\w.-]*|"[^"]*"|'[^']*'|-?[\w.+-]+|[{}()=,])""")
+
+MODULE = "builtin.module"
+ANCHORS = (MODULE, "func.func", "npu.kernel")
+"""What passes can be nested in; the last two in a module."""
+
+
+@record
+class Scheduled:
+    """A pass of a pipeline."""
+
+    each: PyptocPass
+    scope: str
+    """The anchor that it was written in."""
 
 
 @record(frozen=False)
@@ -49,7 +66,7 @@ class _Reader:
         return match.group(1)
 
     def value(self) -> str:
-        if self.peek() in ("{", "}", "=", ","):
+        if self.peek() in ("{", "}", "(", ")", "=", ","):
             self.fail("expected the value of an option")
         return self.take()
 
@@ -75,18 +92,68 @@ class _Reader:
 
 def parse_pipeline(text: str) -> list[PyptocPass]:
     """The passes that a pipeline text names; raises `CompileError` (PTO504)."""
+    return [scheduled.each for scheduled in parse_nested(text)]
+
+
+def parse_nested(text: str) -> list[Scheduled]:
+    """The passes of a pipeline text with the anchors around them."""
     reader = _Reader(text)
-    passes: list[PyptocPass] = []
+    found: list[Scheduled] = []
     while not reader.done():
-        name = reader.take()
-        if not re.match(r"[A-Za-z_]", name):
-            reader.at -= len(name)
-            reader.fail("expected the name of a pass")
-        options = _parse_options(reader) if reader.skip("{") else {}
-        passes.append(make_pass(name, options))
+        _parse_item(reader, "", found)
         if not reader.done() and not reader.skip(","):
             reader.fail("expected a comma")
-    return passes
+    return found
+
+
+def _parse_item(reader: _Reader, scope: str, found: list[Scheduled]) -> None:
+    """One pass, or an anchor with the passes inside; `scope` is the anchor around."""
+    name = reader.take()
+    if not re.match(r"[A-Za-z_]", name):
+        reader.at -= len(name)
+        reader.fail("expected the name of a pass")
+    if not reader.skip("("):
+        options = _parse_options(reader) if reader.skip("{") else {}
+        each = make_pass(name, options)
+        _check_scope(each, scope)
+        found.append(Scheduled(each, scope or MODULE))
+        return
+    _check_anchor(name, scope)
+    while not reader.skip(")"):
+        _parse_item(reader, name, found)
+        if reader.peek() != ")" and not reader.skip(","):
+            reader.fail("expected a comma or )")
+
+
+def _check_anchor(name: str, scope: str) -> None:
+    if name not in ANCHORS:
+        error(
+            None,
+            CODE,
+            f"passes cannot be nested in '{name}'",
+            rule=f"they work on one of {', '.join(ANCHORS)}",
+            help=did_you_mean(name, ANCHORS) or "pyptoc --help-pass=NAME says on which",
+        )
+    if scope not in ("", MODULE) or name == scope:
+        error(
+            None,
+            CODE,
+            f"there is no {name} in a {scope}",
+            rule=f"{' and '.join(ANCHORS[1:])} stand in {MODULE}",
+        )
+
+
+def _check_scope(each: PyptocPass, scope: str) -> None:
+    if scope in ("", MODULE, each.anchor):
+        return
+    error(
+        None,
+        CODE,
+        f"pass '{each.name}' works on {each.anchor}, not on {scope}",
+        help=f"{MODULE}({each.name},{scope}(..))"
+        if each.anchor == MODULE
+        else f"{each.anchor}({each.name})",
+    )
 
 
 def _parse_options(reader: _Reader) -> dict[str, list[str]]:
@@ -99,9 +166,12 @@ def _parse_options(reader: _Reader) -> dict[str, list[str]]:
         values = options.setdefault(key.replace("-", "_"), [])
         if not reader.skip("="):
             continue
+        is_list = reader.skip("{")
         values.append(reader.value())
         while reader.skip(","):
             values.append(reader.value())
+        if is_list and not reader.skip("}"):
+            reader.fail("expected a comma or }")
     return options
 
 
@@ -158,7 +228,7 @@ def _convert(words: Sequence[str], wanted: Any) -> Any:
         raise ValueError(f"takes one value, got {len(words)}")
     word = words[0]
     if wanted is str:
-        return word.strip('"')
+        return word.strip("\"'")
     allowed: dict[str, Any] | None = None
     if wanted is bool:
         allowed = {"true": True, "false": False, "1": True, "0": False}
@@ -167,9 +237,9 @@ def _convert(words: Sequence[str], wanted: Any) -> Any:
     elif isinstance(wanted, type) and issubclass(wanted, Enum):
         allowed = {str(member.value): member for member in wanted}
     if allowed is not None:
-        if word.strip('"') not in allowed:
+        if word.strip("\"'") not in allowed:
             raise ValueError(f"'{word}' is none of {', '.join(allowed)}")
-        return allowed[word.strip('"')]
+        return allowed[word.strip("\"'")]
     try:
         return wanted(word)
     except ValueError:

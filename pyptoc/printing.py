@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from xdsl.dialects.builtin import ModuleOp
+    from xdsl.ir import Operation
 
     from pyptoc.options import Options
 
 
-def module_text(module: ModuleOp, options: Options | None = None) -> str:
-    """The text of a module in the form that the options ask for."""
+def module_text(module: Operation, options: Options | None = None) -> str:
+    """The text of a module, or of a part, in the form that the options ask for."""
     from pyptoc.dialects.printing import print_module
 
     return print_module(
@@ -19,4 +19,5 @@ def module_text(module: ModuleOp, options: Options | None = None) -> str:
         generic=options is not None and options.print_op_generic,
         debuginfo=options is not None and options.print_debuginfo,
         short=options is not None and options.print_short,
+        elide=None if options is None else options.elide_elements_larger_than,
     )

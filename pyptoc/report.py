@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from pyptoc import colors
+
 if TYPE_CHECKING:
     from pyptoc.dialects.diagnostics import Diagnostic
 
@@ -37,13 +39,17 @@ class Reporter:
             elif diagnostic.severity == "remark":
                 if self.remarks:
                     # One line: the text around it is no news.
-                    sys.stderr.write(render(diagnostic, {}) + "\n")
+                    _write(render(diagnostic, {}))
             else:
-                sys.stderr.write(render(diagnostic, self.sources) + "\n")
+                _write(render(diagnostic, self.sources))
 
 
 def plain_error(code: str, message: str, help: str = "") -> None:
     """An error that has no place in a source, without loading the compiler."""
-    sys.stderr.write(f"error[{code}]: {message}\n")
-    if help:
-        sys.stderr.write(f"   help: {help}\n")
+    _write(f"error[{code}]: {message}" + (f"\n   help: {help}" if help else ""))
+
+
+def _write(text: str) -> None:
+    if colors.wanted(sys.stderr):
+        text = colors.diagnostic(text)
+    sys.stderr.write(f"{text}\n")

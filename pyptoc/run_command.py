@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from pyptoc.check_each import CheckEach
 from pyptoc.files import atomic_file
-from pyptoc.manager import Timing, Watcher
+from pyptoc.manager import Watcher
 from pyptoc.options import Options
+from pyptoc.step_times import Timing
 from pyptoc.tables import show, table
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ class RunCommand:
             sys.stderr.write(self.checker.summary())
         if not self.options.run:
             return 0
-        compiling = sum(timing.rows.values())
+        compiling = timing.seconds
         started = time.perf_counter()
         checked = ""
         if self.options.check is None:
@@ -84,7 +85,7 @@ class RunCommand:
         else:
             results, checked = self._checked(module)
         seconds = time.perf_counter() - started
-        timing.add("run", seconds)
+        timing.add("run", seconds=seconds)
         if self.options.outputs is not None:
             from pyptoc.runtime.outputs import write_npz
 

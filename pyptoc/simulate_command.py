@@ -14,9 +14,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from pyptoc.dialects.subscripts import count
-from pyptoc.manager import Timing
 from pyptoc.options import Options
 from pyptoc.runtime.units import size_text, time_text
+from pyptoc.step_times import Timing
 from pyptoc.tables import show, table
 from pyptoc.timeline_files import check_files, write_files
 
@@ -78,11 +78,11 @@ class SimulateCommand:
         started = time.perf_counter()
         seed = self.options.random_inputs or 0
         timeline = simulate(module, self.machine, self.signature, self.inputs, seed)
-        timing.add("simulate", time.perf_counter() - started)
+        timing.add("simulate", seconds=time.perf_counter() - started)
         started = time.perf_counter()
         written = write_files(self.options, timeline, sources)
         if written:
-            timing.add("trace and report", time.perf_counter() - started)
+            timing.add("trace and report", seconds=time.perf_counter() - started)
         if self.options.simulate == "json":
             json.dump(timeline.to_json(), sys.stdout, indent=1)
             sys.stdout.write("\n")

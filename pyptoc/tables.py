@@ -8,6 +8,8 @@ import re
 import sys
 from collections.abc import Mapping, Sequence
 
+from pyptoc import colors
+
 
 def table(rows: Sequence[Sequence[str]]) -> list[str]:
     """Rows as lines with aligned columns."""
@@ -22,24 +24,25 @@ VERDICTS = {r"\b(ok|PASS)\b": "green", r"\bFAIL\b": "bold red"}
 """How a terminal shows verdicts."""
 
 
-def is_terminal() -> bool:
-    """Whether standard output is one."""
-    return sys.stdout.isatty()
-
-
 def show(lines: Sequence[str], styles: Mapping[str, str] = VERDICTS) -> None:
     """
     Prints lines.
 
     styles: what a terminal shows how; patterns to styles of rich.
     """
-    if not is_terminal():
+    if not colors.wanted(sys.stdout):
         print("\n".join(lines))
         return
     from rich.console import Console
     from rich.text import Text
 
-    console = Console(highlight=False, soft_wrap=True)
+    console = Console(
+        highlight=False,
+        soft_wrap=True,
+        force_terminal=True,
+        no_color=False,  # whatever NO_COLOR says: that is decided
+        color_system="standard",
+    )
     for line in lines:
         text = Text(line)
         for pattern, style in styles.items():

@@ -31,6 +31,7 @@ _OTHER_WORK = (
     *("run", "simulate", "check", "sweep", "check_each", "split_input_file"),
     *("verify_diagnostics", "write_inputs", "write_golden", "describe"),
     *("print_source", "print_tile_candidates", "timing"),
+    *("show_tiles", "pass_statistics", "run_reproducer"),
 )
 
 

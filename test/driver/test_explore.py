@@ -387,6 +387,7 @@ class TestErrors:
         [
             *("--run", "--simulate", "--split-input-file", "--timing"),
             *("--print-source", "--sweep=bind.M=16"),
+            *("--show-tiles", "--pass-statistics"),
         ],
     )
     def test_other_work_is_refused(self, word: str, tmp_path: Path) -> None:

@@ -312,7 +312,7 @@ class TestAsking:
     def test_every_option_of_a_pass_has_a_meaning(self) -> None:
         from xdsl.passes import get_pass_option_infos
 
-        from pyptoc.lists import option_docs
+        from pyptoc.pass_page import option_docs
         from pyptoc.passes import DEFAULT_PIPELINE, pass_class
 
         for cls in map(pass_class, DEFAULT_PIPELINE):

@@ -114,12 +114,9 @@ class TestCommand:
     def test_a_terminal_shows_the_same_text(
         self, source: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        from pyptoc import tables
-
         _, plain, _ = call(str(source), "--simulate")
-        monkeypatch.setenv("FORCE_COLOR", "1")
-        monkeypatch.setattr(tables, "is_terminal", lambda: True)
-        _, styled, _ = call(str(source), "--simulate")
+        monkeypatch.setenv("NO_COLOR", "1")
+        _, styled, _ = call(str(source), "--simulate", "--color=always")
         assert "\x1b[1;36mtotal\x1b[0m" in styled
         assert re.sub(r"\x1b\[[0-9;]*m", "", styled) == plain
 
