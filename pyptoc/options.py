@@ -7,6 +7,7 @@ Names follow mlir-opt where it has them; its `mlir-` prefix may be left out or w
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import sys
 from collections.abc import Sequence
@@ -455,6 +456,12 @@ def _check_case(options: Options) -> None:
             "of a file, --compile-to=tensor --run --outputs=F.npz writes what the "
             "interpreter gives",
         )
+    if options.write_inputs and options.write_golden:
+        first, second = map(
+            os.path.abspath, (options.write_inputs, options.write_golden)
+        )
+        if first == second:
+            raise UsageError("--write-inputs and --write-golden name one file")
     if writes and (options.run or options.simulate or options.check):
         raise UsageError(
             "--write-inputs and --write-golden only write; they do not run"
