@@ -88,8 +88,10 @@ def _pieces(
             continue
         parts = _split(extent, left)
         inner = prod(part.value for part in parts[1:])
-        if not parts or not all(
-            e.is_const and e.value % inner == 0 for e in (lo, size)
+        if (
+            inner == 0
+            or not parts
+            or not all(e.is_const and e.value % inner == 0 for e in (lo, size))
         ):
             return None
         del left[: len(parts)]

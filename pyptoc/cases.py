@@ -89,12 +89,12 @@ def read_given(options: Options, module: ModuleOp, signature: Signature) -> Give
     What `--bind` gives wins over a case. Raises `CompileError` (PTO501, PTO502) for
     what cannot be read or names nothing, `UsageError` for a case that is not there.
     """
-    from pyptoc.runtime.bindings import parse_bindings
+    from pyptoc.runtime.bindings import Bindings, parse_bindings
     from pyptoc.runtime.inputs import load_npz
 
     source = options.inputs or ("--bind" if options.bind else "inputs")
     arrays = load_npz(options.inputs) if options.inputs is not None else {}
-    texts, golden = list(options.bind), None
+    bound, golden = Bindings(), None
     if options.case is not None:
         source = f"--case={options.case}"
         if is_operator(options.input):
@@ -102,19 +102,39 @@ def read_given(options: Options, module: ModuleOp, signature: Signature) -> Give
             arrays = operator.inputs(case)
             golden = partial(operator.golden, **arrays)
         else:
-            texts[:0] = file_case(module, options.input or "", options.case)
-    return Given(arrays, parse_bindings(texts, signature), source, golden)
+            bind_case(bound, module, signature, options.input or "", options.case)
+    parse_bindings(options.bind, signature, bound)
+    return Given(arrays, bound, source, golden)
 
 
-def file_case(module: ModuleOp, name: str, case: str) -> list[str]:
-    """The bindings of a case that the file itself names, as texts of `--bind`."""
+def bind_case(
+    bound: Bindings, module: ModuleOp, signature: Signature, name: str, case: str
+) -> None:
+    """
+    Add the bindings of a case that the file itself names.
+
+    Raises `UsageError` PTO500 for a case that is not there, `CompileError` PTO501 for
+    one that binds anything but numbers to names of the function.
+    """
     from xdsl.dialects.builtin import DictionaryAttr
 
+    from pyptoc.dialects.diagnostics import error
+    from pyptoc.runtime.bindings import bind
+
     cases = _file_cases(module)
-    values = cases.get(case)
-    if not isinstance(values, DictionaryAttr):
+    if case not in cases:
         _no_case(name, case, cases)
-    return [f"{key}={_value(value)}" for key, value in values.data.items()]
+    values, shown = cases[case], f"case '{case}'"
+    help = "pypto.cases = {decode = {t = 8, group_list = [3, 5]}}"
+    if not isinstance(values, DictionaryAttr):
+        error(None, "PTO501", f"{shown} is {values}: no names and values", help=help)
+    for key, attribute in values.data.items():
+        binding = f"{shown}: {key} = {attribute}"
+        try:
+            value = _value(attribute)
+        except ValueError:
+            error(None, "PTO501", f"{binding}: no number, no list of them", help=help)
+        bind(bound, signature, key, value, binding)
 
 
 def _file_cases(module: ModuleOp) -> dict[str, Attribute]:
@@ -129,15 +149,18 @@ def _file_cases(module: ModuleOp) -> dict[str, Attribute]:
     return cases
 
 
-def _value(value: Attribute) -> str:
-    """A number or a list of them, as `--bind` spells it."""
-    from xdsl.dialects.builtin import ArrayAttr, FloatAttr, IntegerAttr
+def _value(value: Attribute) -> Any:
+    """A number or a list of them, as it is bound; ValueError for all else."""
+    from xdsl.dialects.builtin import ArrayAttr, FloatAttr, IntegerAttr, IntegerType
 
     if isinstance(value, ArrayAttr):
-        return f"[{', '.join(map(_value, value.data))}]"
-    if isinstance(value, IntegerAttr | FloatAttr):
-        return repr(value.value.data)
-    return str(value)
+        return [_value(each) for each in value.data]
+    if isinstance(value, IntegerAttr):
+        is_bool = value.type == IntegerType(1)
+        return bool(value.value.data) if is_bool else value.value.data
+    if isinstance(value, FloatAttr):
+        return value.value.data
+    raise ValueError(value)
 
 
 def write_case(options: Options, module: ModuleOp) -> None:

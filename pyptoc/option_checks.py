@@ -4,6 +4,7 @@ Which options go together: what is missing or too much is a `UsageError`.
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from pyptoc.usage import UsageError
@@ -103,6 +104,10 @@ def _check_case(options: Options) -> None:
             "of a file, --compile-to=tensor --run --outputs=F.npz writes what the "
             "interpreter gives",
         )
+    if options.write_inputs and options.write_golden:
+        names = (options.write_inputs, options.write_golden)
+        if len(set(map(os.path.abspath, names))) == 1:
+            raise UsageError("--write-inputs and --write-golden name one file")
     if writes and (options.run or options.simulate or options.check):
         raise UsageError(
             "--write-inputs and --write-golden only write; they do not run"

@@ -68,14 +68,15 @@ def _is_value(value: Any) -> bool:
     return isinstance(value, int | float)
 
 
-def parse_bindings(texts: Sequence[str], signature: Signature) -> Bindings:
+def parse_bindings(
+    texts: Sequence[str], signature: Signature, bound: Bindings | None = None
+) -> Bindings:
     """
-    The bindings of all `--bind` options; a later one wins.
+    The bindings of all `--bind` options; a later one wins, and all win over `bound`.
 
     Raises `CompileError` PTO501 for an unknown name or a value that is no number.
     """
-    bound = Bindings()
-    names = [*signature.dims, *(each.name for each in signature.arguments)]
+    bound = bound or Bindings()
     for part in (part for text in texts for part in split_bindings(text)):
         name, equals, text = (word.strip() for word in part.partition("="))
         try:
@@ -89,27 +90,39 @@ def parse_bindings(texts: Sequence[str], signature: Signature) -> Bindings:
                 f"--bind {part}: not NAME=VALUE",
                 help="--bind=M=16,lr=1e-3,group_list=[7,9]",
             )
-        argument = next((a for a in signature.arguments if a.name == name), None)
-        # A size may have the name of an argument: a list is meant for a tensor.
-        is_list = isinstance(value, list)
-        if name in signature.dims and not is_list:
-            bound.sizes[name] = _size(part, value)
-        elif name in signature.dims and argument is None:
-            error(None, "PTO501", f"--bind {part}: a size is one integer")
-        elif argument is None:
-            listed = "names: " + ", ".join(dict.fromkeys(names))
-            hint = did_you_mean(name, names) or listed
-            error(None, "PTO501", f"--bind {part}: '{name}' names nothing", help=hint)
-        if argument is not None and (
-            is_list or argument.is_scalar or name not in signature.dims
-        ):
-            bound.values[name] = value
+        bind(bound, signature, name, value, f"--bind {part}")
     return bound
 
 
-def _size(part: str, value: Value) -> int:
+def bind(
+    bound: Bindings, signature: Signature, name: str, value: Value, shown: str
+) -> None:
+    """
+    Add one binding, which errors call `shown`.
+
+    Raises `CompileError` PTO501 for an unknown name or a size that is none.
+    """
+    argument = next((a for a in signature.arguments if a.name == name), None)
+    # A size may have the name of an argument: a list is meant for a tensor.
+    is_list = isinstance(value, list)
+    if name in signature.dims and not is_list:
+        bound.sizes[name] = _size(shown, value)
+    elif name in signature.dims and argument is None:
+        error(None, "PTO501", f"{shown}: a size is one integer")
+    elif argument is None:
+        names = [*signature.dims, *(each.name for each in signature.arguments)]
+        listed = "names: " + ", ".join(dict.fromkeys(names))
+        hint = did_you_mean(name, names) or listed
+        error(None, "PTO501", f"{shown}: '{name}' names nothing", help=hint)
+    if argument is not None and (
+        is_list or argument.is_scalar or name not in signature.dims
+    ):
+        bound.values[name] = value
+
+
+def _size(shown: str, value: Value) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
-        error(None, "PTO501", f"--bind {part}: a size is an integer")
+        error(None, "PTO501", f"{shown}: a size is an integer")
     if not 0 <= value < 2**63:
-        error(None, "PTO501", f"--bind {part}: a size is 0 to 2^63 - 1")
+        error(None, "PTO501", f"{shown}: a size is 0 to 2^63 - 1")
     return value

@@ -182,3 +182,57 @@ def test_a_case_that_the_file_does_not_name() -> None:
     assert code == 1
     assert "- has no case 'decod'" in err
     assert "did you mean decode?" in err
+
+
+ODD = """module attributes {pypto.cases = {
+    yes = {t = 1, b = true, g = [false, true]}, text = {t = "4"}, inner = {t = {u = 1}},
+    below = {t = -3}, float = {t = 2.0}, bool = {t = true}, key = {"t=3,b" = 1},
+    unit = {t}, number = 3}} {
+  func.func @f(%x: tensor<?x8xf32> {pypto.dims = ["t"]}, %g: tensor<2xi1>, %b: i1)
+      -> (tensor<?x8xf32>, tensor<2xi1>) {
+    %m = pypto.dim %x, 0
+    %c = pypto.full %b[%m, 8] : i1 -> tensor<?x8xi1>
+    %y = pypto.where %c, 3.0, %x
+    %h = pypto.clone %g
+    func.return %y, %h : tensor<?x8xf32>, tensor<2xi1>
+  }
+}
+"""
+
+
+def test_booleans_of_a_case_are_booleans(tmp_path: Path) -> None:
+    out = f"--outputs={tmp_path}/out.npz"
+    run = ("--run", "--random-inputs=0", "--case=yes", out)
+    assert call("-", *run, stdin=ODD)[0] == 0
+    with np.load(tmp_path / "out.npz") as results:
+        assert results["result0"].tolist() == [[3.0] * 8]
+        assert results["result1"].tolist() == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("case", "message"),
+    [
+        ("text", "case 'text': t = \"4\": no number, no list of them"),
+        ("inner", "case 'inner': t = {u = 1 : i64}: no number, no list of them"),
+        ("unit", "case 'unit': t = unit: no number, no list of them"),
+        ("below", "case 'below': t = -3 : i64: a size is 0 to 2^63 - 1"),
+        ("float", "case 'float': t = 2.000000e+00 : f64: a size is an integer"),
+        ("bool", "case 'bool': t = true: a size is an integer"),
+        ("key", "case 'key': t=3,b = 1 : i64: 't=3,b' names nothing"),
+        ("number", "case 'number' is 3 : i64: no names and values"),
+    ],
+)
+def test_cases_of_a_file_that_bind_no_numbers(case: str, message: str) -> None:
+    run = ("--run", "--random-inputs=0", f"--case={case}")
+    code, out, err = call("-", *run, stdin=ODD)
+    assert (code, out) == (1, "")
+    assert err.startswith(f"error[PTO501]: {message}")
+
+
+def test_two_files_of_a_case_have_two_names(tmp_path: Path) -> None:
+    file = tmp_path / "a.npz"
+    writing = (f"--write-inputs={file}", f"--write-golden={tmp_path}/./a.npz")
+    code, _, err = call("@moe_gating", "--case=tiny", *writing)
+    assert code == 1
+    assert "--write-inputs and --write-golden name one file" in err
+    assert not file.exists()
