@@ -153,9 +153,11 @@ def _chains(block: Block, shapes: Shapes) -> list[Chain]:
         rows = _rows(op, shapes)
         if rows is None:
             continue
-        joined = Chain(shapes)
+        joined = Chain(shapes, rows.lead)
         read = [chain_of[v.owner] for v in rows.along if v.owner in chain_of]
         for chain in {id(chain): chain for chain in read}.values():
+            if chain.lead != rows.lead:
+                continue  # the lengths of a top-k have one axis less
             joined.members |= chain.members
             chains.remove(chain)
         joined.members[op] = rows
@@ -175,6 +177,8 @@ class Chain:
     """Row-wise ops of a block, in any order, that are changed together."""
 
     shapes: Shapes
+    lead: int
+    """The number of leading axes of all of them."""
     members: dict[Operation, Rows] = field(default_factory=dict[Operation, Rows])
     collapsed: dict[SSAValue, SSAValue] = field(
         default_factory=dict[SSAValue, SSAValue]

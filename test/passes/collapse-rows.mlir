@@ -138,3 +138,15 @@ func.func @matrix(%x: tensor<8x32xf32>) -> tensor<8x32xf32> {
   %e = pypto.exp %x
   func.return %e : tensor<8x32xf32>
 }
+
+// -----
+// The lengths of a top-k are rows of one axis less: what makes them has other rows.
+// CHECK-LABEL: func.func @lengths
+// CHECK: %m = pypto.minimum %n, 7 : tensor<2x3x4xi32> -> tensor<2x3x4xi32>
+// CHECK: pypto.topk %{{.*}} lengths %m {{.*}} : tensor<2x3x4x16xf32>, tensor<2x3x4xi32>
+func.func @lengths(%x: tensor<2x3x4x16xf32>, %n: tensor<2x3x4xi32>) -> tensor<2x3x4x4xf32> {
+  %e = pypto.neg %x
+  %m = pypto.minimum %n, 7
+  %v, %i = pypto.topk %e k 4 axis -1 lengths %m {pad_index = -1}
+  func.return %v : tensor<2x3x4x4xf32>
+}
