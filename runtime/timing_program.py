@@ -268,7 +268,8 @@ class _Launching(Translator):
         bits = element_bits(_element(op))
 
         def reinterpret(array: Array) -> Array:
-            return replace(array, bits=bits)
+            *outer, last = array.shape
+            return replace(array, shape=(*outer, last * array.bits // bits), bits=bits)
 
         self._call(op, reinterpret, op.operands)
 

@@ -312,3 +312,20 @@ def test_unwritten_bytes_are_unwritten_elements() -> None:
     program = compile(text, pipeline="")
     with pytest.raises((RunError, CompileError), match="PTO405"):
         program.run(x=np.zeros((2, 6), np.int8))
+
+
+MADE = """
+func.func @made(%x: tensor<?x656xi8> {pypto.dims = ["n"]}) -> tensor<?x1xf32> {
+  %rows = pypto.bitwise_not %x
+  %s = pypto.view %rows[:, 640 +: 16] to f32
+  %c = pypto.view %s[:, 1 +: 1]
+  %y = pypto.add %c, 1.0
+  func.return %y : tensor<?x1xf32>
+}
+"""
+
+
+@pytest.mark.parametrize("n", [1, 2, 130])
+def test_bytes_read_as_another_type_are_checked_where_they_lie(n: int) -> None:
+    """Sizes alone: a row of 656 i8 has 164 f32, and each was written."""
+    assert compile_once(MADE).check(n=n).launches == 2
