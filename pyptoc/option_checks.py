@@ -37,7 +37,7 @@ def check(options: Options) -> None:
                 "or --check-each",
                 "add --run",
             )
-    elif options.tol and not options.expect:
+    elif options.tol and not (options.expect or _has_golden(options)):
         raise UsageError("--tol needs --expect", "add --expect=F.npz")
     if options.check == "trips" and options.run:
         raise UsageError(
@@ -88,6 +88,11 @@ def _check_reproducer(options: Options) -> None:
         raise UsageError("--run-reproducer takes one module, not several")
 
 
+def _has_golden(options: Options) -> bool:
+    """Whether a run is held against the golden of a case of the corpus."""
+    return options.case is not None and (options.input or "").startswith("@")
+
+
 def _check_case(options: Options) -> None:
     writes = options.write_inputs or options.write_golden
     is_operator = (options.input or "").startswith("@")
@@ -98,7 +103,7 @@ def _check_case(options: Options) -> None:
             raise UsageError(f"a case of {options.input} has inputs, no random ones")
         if options.sweep:
             raise UsageError("a sweep takes no --case", "sizes by --bind or bind.NAME")
-    if options.write_golden and not (is_operator and options.case):
+    if options.write_golden and not _has_golden(options):
         raise UsageError(
             "--write-golden needs a case of the corpus: @NAME --case=CASE",
             "of a file, --compile-to=tensor --run --outputs=F.npz writes what the "

@@ -68,6 +68,14 @@ def test_a_case_runs_against_its_golden() -> None:
     assert out.splitlines()[-1] == "PASS"
 
 
+def test_a_tolerance_for_the_golden_of_a_case() -> None:
+    run = ("@moe_gating", "--case=tiny", "--run")
+    code, out, _ = call(*run, "--tol=weights=0.0:1e-12")
+    assert code == 1
+    assert "|d| <= 1e-12*|ref|" in out
+    assert out.splitlines()[-1] == "FAIL"
+
+
 def test_a_wrong_result_of_a_case_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     operator = load("moe_gating")
     right = operator.golden
