@@ -53,7 +53,8 @@ def test_sizes_at_which_something_is_wrong(case: str) -> None:
     with pytest.raises(RunError) as found:
         made.check(trips=True, N=40, M=50)
     assert {one.code for one in found.value.diagnostics} == {"PTO420"}
-    assert found.value.diagnostics[0].notes[-1].message == f"at check({sizes})"
+    note = found.value.diagnostics[0].notes[-1].message
+    assert note == f"at check({sizes.replace(',', ', ')})"
 
 
 def test_how_much_was_tried(monkeypatch: pytest.MonkeyPatch) -> None:
