@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyptoc.dialects.record import record
+from pyptoc.runtime.ahead import Ahead, Operand
 from pyptoc.runtime.decode import Decode
 from pyptoc.runtime.images import Box, Images
 from pyptoc.runtime.matmul import (
@@ -53,7 +54,7 @@ class Side:
         blocks = -(-depth // (2 * MX_GROUP))
         return (blocks, 2 * rows) if self.pairs else (rows, 2 * blocks)
 
-    def follows(self, first: Operand, other: Operand, depth: int) -> bool:
+    def follows(self, first: Boxes, other: Boxes, depth: int) -> bool:
         """Whether `other` lies behind `depth` of K from the start of `first`."""
         if len(first) > 1 and depth % (2 * MX_GROUP):
             return False
@@ -62,7 +63,7 @@ class Side:
                 return False
         return True
 
-    def longer(self, first: Operand, depth: int) -> Operand:
+    def longer(self, first: Boxes, depth: int) -> Boxes:
         """`first` and what follows it in memory, up to `depth` of K."""
         boxes: list[Box] = []
         for box, (axis, length) in zip(first, self._lengths(depth), strict=False):
@@ -110,7 +111,7 @@ class Step(NamedTuple):
     scale_b: tuple[int, int] = (0, 0)
 
 
-Operand = tuple[Box, ...]
+Boxes = tuple[Box, ...]
 """One side of a piece: its elements and, for MX, its scales."""
 
 
@@ -121,8 +122,8 @@ class Piece(NamedTuple):
     m: int
     n: int
     depth: int
-    a: Operand
-    b: Operand
+    a: Boxes
+    b: Boxes
 
 
 @record
@@ -133,6 +134,7 @@ class FusedMatmul:
     b: Side
     scratch: Scratch
     images: Images
+    ahead: Ahead
 
     def run(
         self,
@@ -172,7 +174,7 @@ class FusedMatmul:
         places: tuple[tuple[int, int], ...],
         rows: int,
         depth: int,
-    ) -> Operand:
+    ) -> Boxes:
         """The boxes of one operand, in gm or L1."""
         part = self.images.part
         box = part(sources[0], places[0], side.box(rows, depth))
@@ -204,6 +206,8 @@ class FusedMatmul:
     def finish(self, pieces: list[Piece], c: Array, bias: Array | None) -> None:
         """Do what was put off, and forget it."""
         for piece in pieces if len(pieces) == 1 else self._joined(pieces):
+            if c.dtype == np.int32 and bias is None and self._found(piece, c):
+                continue
             left = self._image(self.a, piece.a, "a")
             right = self._image(self.b, piece.b, "b")
             box, accumulate = c[: piece.m, : piece.n], piece.accumulate
@@ -217,6 +221,18 @@ class FusedMatmul:
                 accumulate,
             )
         pieces.clear()
+
+    def _found(self, piece: Piece, c: Array) -> bool:
+        """Take the product of a piece that several tasks need beside each other."""
+        (a,), (b,) = piece.a, piece.b
+        left = Operand(a, self.a.decode, self.a.k_axis)
+        right = Operand(b, self.b.decode, self.b.k_axis)
+        found = self.ahead.product(left, right, self.scratch)
+        if found is None:
+            return False
+        box = c[: piece.m, : piece.n]
+        np.add(box, found, out=box) if piece.accumulate else np.copyto(box, found)
+        return True
 
     def _joined(self, pieces: Sequence[Piece]) -> Iterator[Piece]:
         """The pieces, those that lie side by side along K as one."""
@@ -244,7 +260,7 @@ class FusedMatmul:
             and self.b.follows(first.b, piece.b, depth)
         )
 
-    def _image(self, side: Side, operand: Operand, name: str) -> Array:
+    def _image(self, side: Side, operand: Boxes, name: str) -> Array:
         """The image of an operand, kept or made."""
         rows, columns = operand[0].shape
         size = rows * columns
@@ -258,7 +274,7 @@ class FusedMatmul:
         return found
 
 
-def arrays(operand: Operand) -> list[Array]:
+def arrays(operand: Boxes) -> list[Array]:
     return [box.array() for box in operand]
 
 

@@ -20,7 +20,7 @@ lies side by side is then one box, and a task costs few calls.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -33,6 +33,7 @@ from pyptoc.dialects.npu_kernel import KernelOp
 from pyptoc.dialects.record import record
 from pyptoc.dialects.tile import SlotOp
 from pyptoc.dialects.tile_alloc import Allocation
+from pyptoc.dialects.tile_read import ReadOp
 from pyptoc.dialects.tile_transfer import LoadOp
 from pyptoc.dialects.tile_types import Space
 from pyptoc.runtime.memory import Memory, may_overlap
@@ -53,12 +54,23 @@ class Source:
     """Bytes from a row, and from a column, of a box to the next; 0 if it has one."""
     keep: bool
     """Whether images of its boxes are wanted again."""
+    sizes: tuple[int, int] = (0, 0)
+    """Of gm: rows and columns in all; 0 where the array has gaps."""
+    free: frozenset[int] = frozenset()
+    """The axes of the grid, of more than one task, that its boxes do not depend on."""
+    moves: tuple[frozenset[int], frozenset[int]] = (frozenset(), frozenset())
+    """The axes of the grid that move its boxes along rows and along columns."""
 
     @staticmethod
-    def of(array: Array, dims: tuple[int, int] = (0, 1), keep: bool = False) -> Source:
-        """dims: which dimensions of the array are rows and columns, -1 for none."""
-        row, column = (array.strides[dim] if dim >= 0 else 0 for dim in dims)
-        return Source(_raw(array), array.dtype, (row, column), keep)
+    def of(array: Array) -> Source:
+        """Rows and columns of an L1 slot."""
+        row, column = array.strides
+        return Source(_raw(array), array.dtype, (row, column), keep=False)
+
+    def beyond(self, at: int, axis: int) -> int:
+        """Rows or columns from the one of byte `at` to the last."""
+        size, stride = self.sizes[axis], self.strides[axis]
+        return size - at // stride % size if size and stride else 0
 
 
 def _raw(array: Array) -> Array:
@@ -134,10 +146,18 @@ class Images:
         """What a load reads in this launch; None if it has to be made."""
         if not load.is_safe(memories):
             return None
-        keep = load.pays(grid)
-        key = load.number, load.dims, keep
+        free = load.free(grid)
+        key = load.number, load.dims, free, load.moves
         if key not in self.sources:
-            self.sources[key] = Source.of(memories[load.number].array, load.dims, keep)
+            array = memories[load.number].array
+            whole = array.flags.c_contiguous
+            strides, sizes = (
+                tuple(each[dim] if dim >= 0 else 0 for dim in load.dims)
+                for each in (array.strides, array.shape if whole else (0,) * array.ndim)
+            )
+            self.sources[key] = Source(
+                _raw(array), array.dtype, strides, bool(free), sizes, free, load.moves
+            )
         return self.sources[key]
 
     def load(
@@ -184,6 +204,8 @@ class DirectLoad:
     """The dimensions of rows and columns there, -1 for none."""
     free_axes: tuple[int, ...]
     """The axes of the grid that its box does not depend on."""
+    moves: tuple[frozenset[int], frozenset[int]]
+    """The axes that its first row, and its first column, go with, and nothing else."""
     stored: frozenset[int]
     """The numbers of the buffer arguments that the kernel stores to."""
 
@@ -194,9 +216,9 @@ class DirectLoad:
             np.may_share_memory(mine, memories[other].array) for other in self.stored
         )
 
-    def pays(self, grid: Sequence[int]) -> bool:
-        """Whether its boxes are loaded again."""
-        return any(grid[axis] > 1 for axis in self.free_axes)
+    def free(self, grid: Sequence[int]) -> frozenset[int]:
+        """The axes along which several tasks load the same box."""
+        return frozenset(axis for axis in self.free_axes if grid[axis] > 1)
 
 
 def direct_loads(
@@ -217,8 +239,8 @@ def direct_loads(
         for load in _only_loads(alloc.results[0], moves) or ():
             number = numbers[load.memory]
             if number not in stored:
-                axes = _free_axes(kernel, load)
-                found[load] = DirectLoad(number, load.box_dims, axes, stored)
+                axes, along = _free_axes(kernel, load), _moves(kernel, load)
+                found[load] = DirectLoad(number, load.box_dims, axes, along, stored)
     return found
 
 
@@ -240,11 +262,34 @@ def _only_loads(buffer: SSAValue, moves: Container[Operation]) -> list[LoadOp] |
 
 def _free_axes(kernel: KernelOp, load: LoadOp) -> tuple[int, ...]:
     """The axes of the grid that neither offsets nor extents of the load depend on."""
+    axes = range(len(kernel.grid_args))
+    used = _used_axes(kernel, (*load.mixed_offsets, *load.extents))
+    return () if used is None else tuple(axis for axis in axes if axis not in used)
+
+
+def _moves(kernel: KernelOp, load: LoadOp) -> tuple[frozenset[int], frozenset[int]]:
+    """The axes that its first row, and its first column, depend on.
+
+    None where they depend on what the kernel reads: then where the next task goes on is
+    not known.
+    """
+    row, column = (
+        frozenset(_used_axes(kernel, load.mixed_offsets[dim : dim + 1], False) or ())
+        if dim >= 0
+        else frozenset[int]()
+        for dim in load.box_dims
+    )
+    return row, column
+
+
+def _used_axes(
+    kernel: KernelOp, numbers: Iterable[SSAValue | int], read: bool = True
+) -> set[int] | None:
+    """The axes of the grid that numbers are computed from; None if that takes more than
+    a look. read: whether they may depend on what is read."""
     axes = {value: axis for axis, value in enumerate(kernel.grid_args)}
     seen: set[SSAValue] = set()
-    values = [
-        v for v in (*load.mixed_offsets, *load.extents) if isinstance(v, SSAValue)
-    ]
+    values = [value for value in numbers if isinstance(value, SSAValue)]
     while values:
         value = values.pop()
         if value in seen or value in axes:
@@ -252,10 +297,10 @@ def _free_axes(kernel: KernelOp, load: LoadOp) -> tuple[int, ...]:
             continue
         seen.add(value)
         sources = _sources(value)
-        if sources is None:
-            return ()
+        if sources is None or (not read and isinstance(value.owner, ReadOp)):
+            return None
         values += sources
-    return tuple(axis for value, axis in axes.items() if value not in seen)
+    return {axis for value, axis in axes.items() if value in seen}
 
 
 def _sources(value: SSAValue) -> Iterator[SSAValue] | None:

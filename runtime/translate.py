@@ -171,7 +171,7 @@ class KernelTranslator(Translator):
         for prepare in self.at_launch:
             prepare()
         self.guarded(self.run, grid, walk.tasks(grid), memories, scalars)
-        self.cube.images.clear()
+        self.cube.forget()
 
     def place(self, op: Operation | None, values: dict[str, Any]) -> str:
         """`in task (%i = 0) of @k, in loop (%k = 256)`"""

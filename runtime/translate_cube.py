@@ -31,6 +31,7 @@ from pyptoc.dialects.tile_flags import BarrierOp, FlagOp
 from pyptoc.dialects.tile_move import MoveOp
 from pyptoc.dialects.tile_transfer import LoadOp
 from pyptoc.dialects.tile_types import Instruction, buffer_type
+from pyptoc.runtime.ahead import Ahead
 from pyptoc.runtime.codegen import Handler, Value
 from pyptoc.runtime.decode import decoder
 from pyptoc.runtime.fused_matmul import FusedMatmul, Side, Step
@@ -122,6 +123,7 @@ class Groups:
         self.steps: dict[Block, str] = {}
         """The list of steps of each loop that is one group."""
         self.images = Images()
+        self.ahead = Ahead()
         self.direct: dict[Operation, str] = {}
         """Loads that need not be made, with the locals of what they read then."""
         self.pieces = self.site = ""
@@ -136,7 +138,7 @@ class Groups:
             return
         loads = direct_loads(to.kernel, self.of, frozenset(to.stored))
         if loads:
-            to.at_launch.append(self.images.clear)
+            to.at_launch.append(self.forget)
             to.scope["load"] = self.images.load
             source = to.bind(self.images.source)
             for load, direct in loads.items():
@@ -144,6 +146,11 @@ class Groups:
                 to.line(f"{name} = {source}({to.bind(direct)}, memories, grid)")
             names = " and ".join(self.direct.values())
             to.line(f"direct = {names}")
+
+    def forget(self) -> None:
+        """Before and after a launch: memory may change between."""
+        self.images.clear()
+        self.ahead.clear()
 
     def load(self, op: LoadOp, box: str) -> bool:
         """Write what a load's buffer stands for, or `else:` the load.
@@ -289,7 +296,7 @@ class Groups:
             scales = group.moves[number + 2 : number + 3]
             pairs = any(scale.regroups_pairs for scale in scales)
             sides.append(Side(decoder(dtype), k_axis, pairs))
-        return FusedMatmul(sides[0], sides[1], scratch, self.images)
+        return FusedMatmul(sides[0], sides[1], scratch, self.images, self.ahead)
 
     def _step(self, group: Group) -> str:
         to, op = self.to, group.matmul
