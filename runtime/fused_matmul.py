@@ -126,6 +126,10 @@ class Piece(NamedTuple):
     b: Boxes
 
 
+Known = tuple[object, Sequence[int]]
+"""What the products of a loop are known by: a key, and where each load starts."""
+
+
 @record
 class FusedMatmul:
     """One matmul of a kernel, with the moves of its operands."""
@@ -203,24 +207,56 @@ class FusedMatmul:
         ahead_b = _scales_ahead(first.scale_b, self.b.pairs, blocks)
         return not rest and (step.scale_a, step.scale_b) == (ahead_a, ahead_b)
 
-    def finish(self, pieces: list[Piece], c: Array, bias: Array | None) -> None:
-        """Do what was put off, and forget it."""
-        for piece in pieces if len(pieces) == 1 else self._joined(pieces):
-            if c.dtype == np.int32 and bias is None and self._found(piece, c):
-                continue
-            left = self._image(self.a, piece.a, "a")
-            right = self._image(self.b, piece.b, "b")
-            box, accumulate = c[: piece.m, : piece.n], piece.accumulate
-            if bias is not None:
-                accumulate = start_at(box, bias[:, : piece.n], accumulate)
-            product(
-                left if self.a.k_axis else left.T,
-                right.T if self.b.k_axis else right,
-                box,
-                self.scratch.part,
-                accumulate,
-            )
+    def finish(
+        self,
+        pieces: list[Piece],
+        c: Array,
+        bias: Array | None,
+        known: Known | None = None,
+    ) -> None:
+        """Do what was put off, and forget it; known: remember it by that."""
+        joined = pieces if len(pieces) == 1 else list(self._joined(pieces))
+        if known is not None:
+            self._remember(joined, *known)
+        for piece in joined:
+            self._multiply(piece, c, bias)
         pieces.clear()
+
+    def _remember(
+        self, pieces: Sequence[Piece], key: object, starts: Sequence[int]
+    ) -> None:
+        """Keep pieces by their distance from `starts`, of each operand, in gm."""
+        boxes = (box for piece in pieces for box in (*piece.a, *piece.b))
+        if all(any(box.source.sizes) for box in boxes):
+            back = [-start for start in starts]
+            self.images.plans[key] = [_moved(piece, back) for piece in pieces]
+
+    def replay(
+        self,
+        plan: Sequence[Piece],
+        starts: Sequence[int],
+        c: Array,
+        bias: Array | None,
+    ) -> None:
+        """Do what is known, for loads that start there."""
+        for piece in plan:
+            self._multiply(_moved(piece, starts), c, bias)
+
+    def _multiply(self, piece: Piece, c: Array, bias: Array | None) -> None:
+        if c.dtype == np.int32 and bias is None and self._found(piece, c):
+            return
+        left = self._image(self.a, piece.a, "a")
+        right = self._image(self.b, piece.b, "b")
+        box, accumulate = c[: piece.m, : piece.n], piece.accumulate
+        if bias is not None:
+            accumulate = start_at(box, bias[:, : piece.n], accumulate)
+        product(
+            left if self.a.k_axis else left.T,
+            right.T if self.b.k_axis else right,
+            box,
+            self.scratch.part,
+            accumulate,
+        )
 
     def _found(self, piece: Piece, c: Array) -> bool:
         """Take the product of a piece that several tasks need beside each other."""
@@ -272,6 +308,19 @@ class FusedMatmul:
             found = side.image(arrays(operand), aligned(size, np.float32))
             self.images.keep(key, found)
         return found
+
+
+def _moved(piece: Piece, by: Sequence[int]) -> Piece:
+    """The piece with its boxes so many bytes further on: A, B, scales of A and of B."""
+    accumulate, m, n, depth, a, b = piece
+    moved_a, moved_b = (
+        tuple(
+            Box(source, at + step, shape)
+            for (source, at, shape), step in zip(boxes, by[side::2], strict=True)
+        )
+        for side, boxes in enumerate((a, b))
+    )
+    return Piece(accumulate, m, n, depth, moved_a, moved_b)
 
 
 def arrays(operand: Boxes) -> list[Array]:

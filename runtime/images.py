@@ -129,11 +129,14 @@ class Images:
         self.sources: dict[object, Source] = {}
         self.kept: dict[object, Array] = {}
         self.bytes = 0
+        self.plans: dict[object, Any] = {}
+        """The products of loops, by what they are known by (`replay.py`)."""
 
     def clear(self) -> None:
         """Forget everything, before and after a launch: memory may change between."""
         self.origins.clear()
         self.sources.clear()
+        self.plans.clear()
         self._forget()
 
     def _forget(self) -> None:

@@ -243,10 +243,13 @@ class KernelTranslator(Translator):
 
     def _loop(self, op: Operation) -> None:
         block = cast(scf.ForOp, op).body.block
+        limits, boxes = dict(self.limits), dict(self.boxes)
         collects = self.cube.begin_loop(block)
         self.write_for(op)
         if collects:
             self.cube.end_loop(block)
+            # Some of it may be in a branch.
+            self.limits, self.boxes = limits, boxes
 
     def operation(self, op: Operation) -> None:
         if not self.cube.belongs_to_group(op):

@@ -38,6 +38,7 @@ from pyptoc.runtime.fused_matmul import FusedMatmul, Side, Step
 from pyptoc.runtime.images import Images, direct_loads
 from pyptoc.runtime.matmul import product, product_mx, start_at
 from pyptoc.runtime.numerics import storage_dtype
+from pyptoc.runtime.replay import Layout, layout_of
 from pyptoc.runtime.translate_transfer import check_source_box
 
 if TYPE_CHECKING:
@@ -128,6 +129,9 @@ class Groups:
         """Loads that need not be made, with the locals of what they read then."""
         self.pieces = self.site = ""
         """In a loop whose products are put off: the locals of them and of the group."""
+        self.known = ""
+        """The text of what such a loop is known by."""
+        self.layouts: list[Layout] = []
         if to.core.fuse and to.core.pipes is None:
             self.of = find_groups(to.kernel)
 
@@ -200,8 +204,44 @@ class Groups:
             return False
         self.pieces = to.fresh("pieces")
         self.site = to.bind(self._site(group))
+        self._begin_replay(block, group)
         to.line(f"{self.pieces} = []")
         return True
+
+    def _begin_replay(self, block: Block, group: Group) -> None:
+        """Before a loop whose products are put off: do those that are known instead."""
+        to = self.to
+        self.known = "None"
+        layout = layout_of(block, group.moves, group.matmul)
+        if layout is None:
+            return
+        for op in layout.before:
+            to.operation(op)
+        to.op = group.matmul
+        begins: list[str] = []
+        checks = ["direct"]
+        for load, starts in zip(layout.loads, layout.starts, strict=True):
+            memory = to.ref(load.memory)
+            terms: list[str] = []
+            for start in starts:
+                offset, extent = to.ref(start.offset), to.ref(start.extent)
+                size = to.size_of(load.memory, start.dim)
+                terms.append(f"{offset} * strides{memory[1:]}[{start.dim}]")
+                checks.append(f"0 <= {offset} <= {size} - {extent}")
+            begins.append(" + ".join(terms) or "0")
+        key, plan = to.fresh(), to.fresh()
+        number = len(self.layouts)
+        self.layouts.append(layout)
+        to.line(f"{key} = ({number}, {to.refs(layout.key)})")
+        starts_text = ", ".join(begins)
+        self.known = f"({key}, ({starts_text},)) if direct else None"
+        plans = to.bind(self.images.plans)
+        to.line(f"{plan} = {plans}.get({key}) if {' and '.join(checks)} else None")
+        dest = self._dest(group)
+        to.line(f"if {plan} is not None:")
+        to.line(f"    {self.site}.replay({plan}, ({starts_text},), {dest})")
+        to.line("else:")
+        to.depth += 1
 
     def loop_body(self, block: Block) -> None:
         """Write the body of a loop that `begin_loop` took: it collects its steps."""
@@ -223,8 +263,12 @@ class Groups:
             return
         group = self.deferred_group(block)
         assert group is not None
-        self.to.op = group.matmul
-        self.to.line(f"{self.site}.finish({self.pieces}, {self._dest(group)})")
+        to = self.to
+        to.op = group.matmul
+        dest = self._dest(group)
+        to.line(f"{self.site}.finish({self.pieces}, {dest}, {self.known})")
+        if self.known != "None":
+            to.depth -= 1
         self.pieces = ""
 
     def _write(self, group: Group, steps: str) -> None:
