@@ -28,7 +28,6 @@ from pyptoc.runtime.matmul import (
     scale_rows,
     start_at,
 )
-from pyptoc.runtime.memory import aligned
 
 Array = NDArray[Any]
 LARGEST = 2**21
@@ -305,7 +304,7 @@ class FusedMatmul:
         key = side, operand
         found = self.images.kept.get(key)
         if found is None:
-            found = side.image(arrays(operand), aligned(size, np.float32))
+            found = side.image(arrays(operand), self.images.room(size))
             self.images.keep(key, found)
         return found
 

@@ -36,11 +36,13 @@ from pyptoc.dialects.tile_alloc import Allocation
 from pyptoc.dialects.tile_read import ReadOp
 from pyptoc.dialects.tile_transfer import LoadOp
 from pyptoc.dialects.tile_types import Space
-from pyptoc.runtime.memory import Memory, may_overlap
+from pyptoc.runtime.memory import Memory, aligned, may_overlap
 
 Array = NDArray[Any]
 MOST_BYTES = 2**28
 """What is kept at most; then all of it is forgotten."""
+MOST_HELD = 2**26
+"""Bytes of memory for images that one kernel holds on to."""
 
 
 @record(eq=False)
@@ -129,6 +131,10 @@ class Images:
         self.sources: dict[object, Source] = {}
         self.kept: dict[object, Array] = {}
         self.bytes = 0
+        self.rooms: dict[int, list[Array]] = {}
+        """Memory of images by their number of elements, and how many are in use."""
+        self.used: dict[int, int] = {}
+        self.held = 0
         self.plans: dict[object, Any] = {}
         """The products of loops, by what they are known by (`replay.py`)."""
 
@@ -142,6 +148,23 @@ class Images:
     def _forget(self) -> None:
         self.kept.clear()
         self.bytes = 0
+        self.used.clear()
+
+    def room(self, size: int) -> Array:
+        """A flat array in f32 for an image that is kept.
+
+        Memory that was there before is given again: the system clears what is new.
+        """
+        number = self.used.get(size, 0)
+        self.used[size] = number + 1
+        rooms = self.rooms.setdefault(size, [])
+        if number < len(rooms):
+            return rooms[number]
+        room = aligned(size, np.float32)
+        if self.held + room.nbytes <= MOST_HELD:
+            self.held += room.nbytes
+            rooms.append(room)
+        return room
 
     def source(
         self, load: DirectLoad, memories: Sequence[Memory], grid: Sequence[int]
