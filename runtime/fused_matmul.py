@@ -226,7 +226,7 @@ class FusedMatmul:
     ) -> None:
         """Keep pieces by their distance from `starts`, of each operand, in gm."""
         boxes = (box for piece in pieces for box in (*piece.a, *piece.b))
-        if all(any(box.source.sizes) for box in boxes):
+        if all(box.source in self.images.sources.values() for box in boxes):
             back = [-start for start in starts]
             self.images.plans[key] = [_moved(piece, back) for piece in pieces]
 
@@ -301,7 +301,7 @@ class FusedMatmul:
         size = rows * columns
         if not (operand[0].source.keep and operand[-1].source.keep):
             return side.image(arrays(operand), self.scratch.room(name, size))
-        key = side, operand
+        key = name, side.k_axis, operand
         found = self.images.kept.get(key)
         if found is None:
             found = side.image(arrays(operand), self.images.room(size))
@@ -312,14 +312,19 @@ class FusedMatmul:
 def _moved(piece: Piece, by: Sequence[int]) -> Piece:
     """The piece with its boxes so many bytes further on: A, B, scales of A and of B."""
     accumulate, m, n, depth, a, b = piece
-    moved_a, moved_b = (
+    if len(by) == 2:
+        ((source, at, shape),) = a
+        a = (Box(source, at + by[0], shape),)
+        ((source, at, shape),) = b
+        return Piece(accumulate, m, n, depth, a, (Box(source, at + by[1], shape),))
+    a, b = (
         tuple(
             Box(source, at + step, shape)
             for (source, at, shape), step in zip(boxes, by[side::2], strict=True)
         )
         for side, boxes in enumerate((a, b))
     )
-    return Piece(accumulate, m, n, depth, moved_a, moved_b)
+    return Piece(accumulate, m, n, depth, a, b)
 
 
 def arrays(operand: Boxes) -> list[Array]:

@@ -39,6 +39,8 @@ from pyptoc.dialects.tile_types import Space
 from pyptoc.runtime.memory import Memory, aligned, may_overlap
 
 Array = NDArray[Any]
+Axes = tuple[frozenset[int], frozenset[int]]
+"""Axes of the grid, for rows and for columns."""
 MOST_BYTES = 2**28
 """What is kept at most; then all of it is forgotten."""
 MOST_HELD = 2**26
@@ -56,18 +58,27 @@ class Source:
     """Bytes from a row, and from a column, of a box to the next; 0 if it has one."""
     keep: bool
     """Whether images of its boxes are wanted again."""
-    sizes: tuple[int, int] = (0, 0)
-    """Of gm: rows and columns in all; 0 where the array has gaps."""
-    free: frozenset[int] = frozenset()
+    sizes: tuple[int, int]
+    """Rows and columns in all; 0 where the array has gaps."""
+    free: frozenset[int]
     """The axes of the grid, of more than one task, that its boxes do not depend on."""
-    moves: tuple[frozenset[int], frozenset[int]] = (frozenset(), frozenset())
+    moves: Axes
     """The axes of the grid that move its boxes along rows and along columns."""
 
     @staticmethod
-    def of(array: Array) -> Source:
-        """Rows and columns of an L1 slot."""
-        row, column = array.strides
-        return Source(_raw(array), array.dtype, (row, column), keep=False)
+    def of(
+        array: Array,
+        dims: tuple[int, int] = (0, 1),
+        free: frozenset[int] = frozenset(),
+        moves: Axes = (frozenset(), frozenset()),
+    ) -> Source:
+        """dims: which dimensions of the array are rows and columns, -1 for none."""
+        row, column = (array.strides[dim] if dim >= 0 else 0 for dim in dims)
+        whole = array.flags.c_contiguous
+        rows, columns = (array.shape[dim] if whole and dim >= 0 else 0 for dim in dims)
+        strides, sizes = (row, column), (rows, columns)
+        raw = _raw(array)
+        return Source(raw, array.dtype, strides, bool(free), sizes, free, moves)
 
     def beyond(self, at: int, axis: int) -> int:
         """Rows or columns from the one of byte `at` to the last."""
@@ -176,14 +187,7 @@ class Images:
         key = load.number, load.dims, free, load.moves
         if key not in self.sources:
             array = memories[load.number].array
-            whole = array.flags.c_contiguous
-            strides, sizes = (
-                tuple(each[dim] if dim >= 0 else 0 for dim in load.dims)
-                for each in (array.strides, array.shape if whole else (0,) * array.ndim)
-            )
-            self.sources[key] = Source(
-                _raw(array), array.dtype, strides, bool(free), sizes, free, load.moves
-            )
+            self.sources[key] = Source.of(array, load.dims, free, load.moves)
         return self.sources[key]
 
     def load(
@@ -230,7 +234,7 @@ class DirectLoad:
     """The dimensions of rows and columns there, -1 for none."""
     free_axes: tuple[int, ...]
     """The axes of the grid that its box does not depend on."""
-    moves: tuple[frozenset[int], frozenset[int]]
+    moves: Axes
     """The axes that its first row, and its first column, go with, and nothing else."""
     stored: frozenset[int]
     """The numbers of the buffer arguments that the kernel stores to."""
@@ -293,7 +297,7 @@ def _free_axes(kernel: KernelOp, load: LoadOp) -> tuple[int, ...]:
     return () if used is None else tuple(axis for axis in axes if axis not in used)
 
 
-def _moves(kernel: KernelOp, load: LoadOp) -> tuple[frozenset[int], frozenset[int]]:
+def _moves(kernel: KernelOp, load: LoadOp) -> Axes:
     """The axes that its first row, and its first column, depend on.
 
     None where they depend on what the kernel reads: then where the next task goes on is

@@ -24,8 +24,8 @@ from pyptoc.dialects.tile import allocation_of
 from pyptoc.dialects.tile_types import BufType, buffer_type
 from pyptoc.dialects.tile_vector import VECTOR_FAMILIES, Form, VectorArg, VectorOp
 from pyptoc.runtime import numerics
+from pyptoc.runtime.cast_tables import SmallIntegers, cast_table
 from pyptoc.runtime.codegen import Handler, Value
-from pyptoc.runtime.decode import decoder
 from pyptoc.runtime.memory import may_overlap
 from pyptoc.runtime.vector_math import FUNCTIONS, ROUNDINGS, round_to_integers
 
@@ -329,29 +329,39 @@ class _Emitter:
         source, target = self.input_dtype(), self.dtype
         nearest = mode in (None, "none", "rint")
         plain = target == _F32 or target in (numerics.F16, numerics.BF16)
-        if plain and nearest and not saturate and numerics.is_float(source):
+        given = self.text(self.op.args[0])
+        by_ufunc = target == _F32 and (source == numerics.BF16 or source.kind in "iu")
+        if source.itemsize <= 2 and not by_ufunc:
+            table = cast_table(source, target, mode, saturate)
+            codes = f"{given}.view({self.to.bind(np.dtype(f'u{source.itemsize}'))})"
+            take = self.to.bind(table.take)
+            self.to.line(f'{take}({codes}, out={self.dest()}, mode="clip")')
+            return
+        exact = numerics.is_float(source) or target == _F32
+        if plain and nearest and not saturate and exact:
             self.copy()
             return
 
         def convert(values: np.ndarray) -> np.ndarray:
             return numerics.cast(values, target, mode, saturate)
 
-        given = self.text(self.op.args[0])
         text = f"{self.to.bind(convert)}({given})"
-        integers = numerics.is_float(source) and target.kind in "iu"
-        if integers and mode in ROUNDINGS:
-            self.to.line(f"if not {self.rounded(given, source, mode)}:")
+        if source == _F32 and target.kind in "iu" and mode in ROUNDINGS:
+            self.to.line(f"if not {self.rounded(given, mode)}:")
+            with self.to.indented():
+                self.assign(self.dest(), text)
+        elif source.kind == "i" and numerics.is_float(target):
+            small = SmallIntegers(source, target, mode, saturate)
+            self.to.line(f"if not {self.to.bind(small)}({given}, {self.dest()}):")
             with self.to.indented():
                 self.assign(self.dest(), text)
         else:
             self.assign(self.dest(), text)
 
-    def rounded(self, given: str, source: np.dtype[Any], mode: str | None) -> str:
-        """The text of a cast to integers that is done unless it saturates."""
-        self.to.core.scratch.reserve(a=self.kind.rows * self.kind.columns)
-        decode = self.to.bind(decoder(source))
+    def rounded(self, given: str, mode: str | None) -> str:
+        """The text of a cast of f32 to integers that is done unless it saturates."""
         rounding = f"{self.to.bind(round_to_integers)}({self.to.bind(ROUNDINGS[mode])}"
-        return f"{rounding}, {decode}({given}, S.a), {self.work()}, {self.dest()})"
+        return f"{rounding}, {given}, {self.work()}, {self.dest()})"
 
     def reduce(self) -> None:
         ufunc = _REDUCTIONS[self.name]
