@@ -7,8 +7,8 @@ Fused matmuls that read gm: what L1 would hold, without the copy, decoded once a
 
 `d5`, a `Source`, is there if nothing in this launch is stored to the memory that is
 loaded, so the bytes are the same whenever they are read. It holds for buffers in L1
-that only loads write and only groups read, and whose bytes no other buffer shares: what
-is wrong with addresses still shows.
+that only loads write and only groups read, and whose bytes no other buffer shares while
+they are in use: what is wrong with addresses still shows.
 
 The tasks of a grid load the same boxes again and again: of a product in tiles, each row
 of tasks loads all of B. Where several tasks lie along an axis that a box does not
@@ -33,6 +33,7 @@ from pyptoc.dialects.npu_kernel import KernelOp
 from pyptoc.dialects.record import record
 from pyptoc.dialects.tile import SlotOp
 from pyptoc.dialects.tile_alloc import Allocation
+from pyptoc.dialects.tile_mixed import SectionOp
 from pyptoc.dialects.tile_read import ReadOp
 from pyptoc.dialects.tile_transfer import LoadOp
 from pyptoc.dialects.tile_types import Space
@@ -263,7 +264,8 @@ def direct_loads(
     found: dict[Operation, DirectLoad] = {}
     for alloc in every:
         if alloc.type.space != Space.L1 or any(
-            other is not alloc and may_overlap(alloc, other) for other in every
+            other is not alloc and may_overlap(alloc, other) and _meet(alloc, other)
+            for other in every
         ):
             continue
         for load in _only_loads(alloc.results[0], moves) or ():
@@ -274,20 +276,44 @@ def direct_loads(
     return found
 
 
+def _meet(alloc: Allocation, other: Allocation) -> bool:
+    """Whether a task may use one of two buffers before it is done with the other."""
+    first, second = (
+        [_step(user) for user in _users(each.results[0])] for each in (alloc, other)
+    )
+    blocks = {step.parent for step in (*first, *second)}
+    if len(blocks) != 1:
+        return bool(first) and bool(second)
+    (block,) = blocks
+    assert block is not None
+    order = {step: number for number, step in enumerate(block.ops)}
+    one, two = ([order[step] for step in steps] for steps in (first, second))
+    return bool(one and two) and min(two) <= max(one) and min(one) <= max(two)
+
+
+def _step(op: Operation) -> Operation:
+    """What of a kernel, or of a section of it, the operation lies in."""
+    parent = op.parent_op()
+    while parent is not None and not isinstance(parent, KernelOp | SectionOp):
+        op, parent = parent, parent.parent_op()
+    return op
+
+
+def _users(buffer: SSAValue) -> Iterator[Operation]:
+    """What uses a buffer or a slot of it."""
+    for use in buffer.uses:
+        if isinstance(use.operation, SlotOp):
+            yield from _users(use.operation.results[0])
+        else:
+            yield use.operation
+
+
 def _only_loads(buffer: SSAValue, moves: Container[Operation]) -> list[LoadOp] | None:
     """The loads into a buffer; None if anything but `moves` uses it, too."""
-    loads: list[LoadOp] = []
-    values = [buffer]
-    while values:
-        for use in values.pop().uses:
-            user = use.operation
-            if isinstance(user, SlotOp):
-                values.append(user.results[0])
-            elif isinstance(user, LoadOp):
-                loads.append(user)
-            elif user not in moves:
-                return None
-    return loads
+    users = list(_users(buffer))
+    if any(not isinstance(user, LoadOp) and user not in moves for user in users):
+        return None
+    return [user for user in users if isinstance(user, LoadOp)]
 
 
 def _free_axes(kernel: KernelOp, load: LoadOp) -> tuple[int, ...]:
