@@ -319,7 +319,7 @@ def _only_loads(buffer: SSAValue, moves: Container[Operation]) -> list[LoadOp] |
 def _free_axes(kernel: KernelOp, load: LoadOp) -> tuple[int, ...]:
     """The axes of the grid that neither offsets nor extents of the load depend on."""
     axes = range(len(kernel.grid_args))
-    used = _used_axes(kernel, (*load.mixed_offsets, *load.extents))
+    used = used_axes(kernel, (*load.mixed_offsets, *load.extents))
     return () if used is None else tuple(axis for axis in axes if axis not in used)
 
 
@@ -330,7 +330,7 @@ def _moves(kernel: KernelOp, load: LoadOp) -> Axes:
     not known.
     """
     row, column = (
-        frozenset(_used_axes(kernel, load.mixed_offsets[dim : dim + 1], False) or ())
+        frozenset(used_axes(kernel, load.mixed_offsets[dim : dim + 1], False) or ())
         if dim >= 0
         else frozenset[int]()
         for dim in load.box_dims
@@ -338,7 +338,7 @@ def _moves(kernel: KernelOp, load: LoadOp) -> Axes:
     return row, column
 
 
-def _used_axes(
+def used_axes(
     kernel: KernelOp, numbers: Iterable[SSAValue | int], read: bool = True
 ) -> set[int] | None:
     """The axes of the grid that numbers are computed from; None if that takes more than

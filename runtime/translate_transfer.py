@@ -22,9 +22,10 @@ from pyptoc.runtime import numerics
 from pyptoc.runtime.codegen import Handler, Value
 from pyptoc.runtime.decode import decoder
 from pyptoc.runtime.failures import raise_out_of_bounds
-from pyptoc.runtime.in_place import InPlace, in_place
-from pyptoc.runtime.matmul import Scratch, unpack_pairs
-from pyptoc.runtime.memory import LINE
+from pyptoc.runtime.images import used_axes
+from pyptoc.runtime.in_place import Apart, InPlace, in_place
+from pyptoc.runtime.matmul import unpack_pairs
+from pyptoc.runtime.panels import Panels
 from pyptoc.runtime.scalar_code import to_f32
 
 if TYPE_CHECKING:
@@ -55,36 +56,28 @@ def _load(to: KernelTranslator, op: LoadOp) -> None:
         else:
             source = box
             if row > column != -1:
-                source = f"{to.bind(Transposed(to.core.scratch))}({box})"
+                source = _transposed(to, op, box)
         if not (to.cube.load(op, source) or to.in_place.load(op, source)):
             to.line(f"{to.corner(op.dest, rows, columns)}[...] = {source}")
 
 
-@record
-class Transposed:
-    """Turns a box in gm: of one narrow column of it each element is in another page."""
-
-    scratch: Scratch
-
-    def __call__(self, box: np.ndarray) -> np.ndarray:
-        """A view of the box, or of a copy whose rows lie close to each other."""
-        rows, columns = box.shape
-        size = columns * box.itemsize
-        if rows < MANY_ROWS or not 0 < size <= NARROW or box.strides[0] < FAR:
-            return box.T
-        # One line more than a power of 2: else all rows fall into the same few sets.
-        pitch = -(-size // LINE) * LINE + LINE
-        room = self.scratch.room("b", rows * pitch // 4).view(np.uint8)
-        close = np.ndarray(
-            box.shape, box.dtype, room.data, strides=(pitch, box.itemsize)
-        )
-        close[...] = box
-        return close.T
-
-
-MANY_ROWS = 64
-NARROW, FAR = 1024, 1024
-"""Bytes of a row of such a box, at most, and to the next row, at least."""
+def _transposed(to: KernelTranslator, op: LoadOp, box: str) -> str:
+    """The text of a box [rows, columns] whose columns come first in the memory."""
+    first, second = op.mixed_offsets[0], op.mixed_offsets[-1]
+    number = to.kernel.buffer_args.index(op.memory)
+    panels = Panels(
+        Apart(number, frozenset(to.stored)),
+        frozenset(used_axes(to.kernel, (second,), read=False) or ()),
+        to.core.scratch,
+    )
+    plain = to.core.fuse and not to.core.check and to.core.pipes is None
+    if not plain or len(op.mixed_offsets) > 2 or number in to.stored:
+        return f"{to.bind(panels.close)}({box}).T"
+    to.at_launch.append(panels.clear)
+    rows, columns = op.extents
+    ends = f"{_sum(to, first, columns)}, {_sum(to, second, rows)}"
+    corners = f"{to.ref(first)}, {to.ref(second)}, {ends}"
+    return f"{to.bind(panels)}(memories, grid, {corners})"
 
 
 def _read(to: KernelTranslator, op: ReadOp) -> None:

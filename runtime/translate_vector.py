@@ -398,15 +398,18 @@ class _Emitter:
         rows = self.to.bind(np.arange(self.kind.rows).reshape(-1, 1))
         columns = self.to.bind(np.arange(self.kind.columns))
         m, n = self.to.ref(self.m), self.to.ref(self.n)
-        hidden = self.work(np.bool_)
-        self.assign(self.dest(), value)
-        self.to.line(
-            f"{self.to.bind(np.greater)}({columns}[:{n}], "
-            f"{rows}[:{m}] + {offset}, out={hidden})"
-        )
+        hidden, dest = self.work(np.bool_), self.dest()
+        self.assign(dest, value)
         infinity = self.to.bind(np.float32(-np.inf))
         copy, where = self.to.bind(np.copyto), f"where={hidden}"
-        self.to.line(f'{copy}({self.dest()}, {infinity}, {where}, casting="unsafe")')
+        # Below the diagonal there is nothing to hide.
+        self.to.line(f"if {offset} < {n} - 1:")
+        with self.to.indented():
+            self.to.line(
+                f"{self.to.bind(np.greater)}({columns}[:{n}], "
+                f"{rows}[:{m}] + {offset}, out={hidden})"
+            )
+            self.to.line(f'{copy}({dest}, {infinity}, {where}, casting="unsafe")')
 
     def function(self) -> None:
         """A function of several steps in f32; the last writes the destination."""
