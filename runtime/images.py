@@ -152,6 +152,8 @@ class Images:
 
     def clear(self) -> None:
         """Forget everything, before and after a launch: memory may change between."""
+        if not (self.sources or self.origins or self.kept):
+            return
         self.origins.clear()
         self.sources.clear()
         self.plans.clear()

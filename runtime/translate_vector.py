@@ -21,6 +21,7 @@ from xdsl.dialects.builtin import FloatAttr, IntegerAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from pyptoc.dialects.tile import allocation_of
+from pyptoc.dialects.tile_flags import BarrierOp, FlagOp
 from pyptoc.dialects.tile_types import BufType, buffer_type
 from pyptoc.dialects.tile_vector import VECTOR_FAMILIES, Form, VectorArg, VectorOp
 from pyptoc.runtime import numerics
@@ -330,6 +331,9 @@ class _Emitter:
         nearest = mode in (None, "none", "rint")
         plain = target == _F32 or target in (numerics.F16, numerics.BF16)
         given = self.text(self.op.args[0])
+        if target == _F32 and (whole := self.widened()) is not None:
+            self.assign(self.dest(), self.text(whole))
+            return
         by_ufunc = target == _F32 and (source == numerics.BF16 or source.kind in "iu")
         if source.itemsize <= 2 and not by_ufunc:
             table = cast_table(source, target, mode, saturate)
@@ -357,6 +361,29 @@ class _Emitter:
                 self.assign(self.dest(), text)
         else:
             self.assign(self.dest(), text)
+
+    def widened(self) -> VectorArg | None:
+        """The 8-bit integers that the instruction before made its f16 input of.
+
+        f16 has all of them, and to take them is faster than to decode it.
+        """
+        core, op = self.to.core, self.op.prev_op
+        if not core.fuse or core.check or core.pipes is not None:
+            return None
+        while isinstance(op, FlagOp | BarrierOp):
+            op = op.prev_op
+        arg = self.op.args[0]
+        if not isinstance(op, VectorOp) or op.family.name != "cvt":
+            return None
+        whole = op.args[0]
+        if not isinstance(arg, tuple) or not isinstance(whole, tuple):
+            return None
+        kind = numerics.storage_dtype(buffer_type(whole[0]).element_type)
+        small = kind.kind in "iu" and kind.itemsize == 1
+        same = op.dest is arg[0] and list(op.extents) == list(self.op.extents)
+        buffers = allocation_of(op.dest), allocation_of(whole[0])
+        is_half = self.input_dtype() == numerics.F16
+        return whole if small and same and is_half and not may_overlap(*buffers) else None
 
     def rounded(self, given: str, mode: str | None) -> str:
         """The text of a cast of f32 to integers that is done unless it saturates."""
