@@ -55,7 +55,9 @@ class Operand:
         """With so many rows (of A) or columns (of B)."""
         depth = self.depth
         shape = (extent, depth) if self.k_axis else (depth, extent)
-        return Operand(Box(self.box.source, self.box.at, shape), self.decode, self.k_axis)
+        return Operand(
+            Box(self.box.source, self.box.at, shape), self.decode, self.k_axis
+        )
 
     def moved(self, count: int) -> int:
         """The byte where the box begins that many rows or columns further on."""
@@ -119,7 +121,9 @@ def exact(a: Operand, b: Operand, scratch: Scratch) -> Array:
         end = min(start + EXACT_K, a.depth)
         left = a.image(scratch.room("a", a.extent * (end - start)), start, end)
         right = b.image(scratch.room("b", b.extent * (end - start)), start, end)
-        np.matmul(left if a.k_axis else left.T, right.T if b.k_axis else right, out=part)
+        np.matmul(
+            left if a.k_axis else left.T, right.T if b.k_axis else right, out=part
+        )
         if start:
             np.add(whole, part.astype(np.int32), out=whole)
         else:

@@ -56,7 +56,9 @@ class Layout:
     """For each load the dimensions in which it begins where `key` does not say."""
 
 
-def layout_of(block: Block, moves: Sequence[MoveOp], matmul: Operation) -> Layout | None:
+def layout_of(
+    block: Block, moves: Sequence[MoveOp], matmul: Operation
+) -> Layout | None:
     """The layout of a loop, its only group and its loads; None: it has something else.
 
     moves: of the operands of `matmul`.

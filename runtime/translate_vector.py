@@ -383,7 +383,9 @@ class _Emitter:
         same = op.dest is arg[0] and list(op.extents) == list(self.op.extents)
         buffers = allocation_of(op.dest), allocation_of(whole[0])
         is_half = self.input_dtype() == numerics.F16
-        return whole if small and same and is_half and not may_overlap(*buffers) else None
+        return (
+            whole if small and same and is_half and not may_overlap(*buffers) else None
+        )
 
     def rounded(self, given: str, mode: str | None) -> str:
         """The text of a cast of f32 to integers that is done unless it saturates."""
