@@ -11,8 +11,8 @@ that lie beside it, for the tasks to come, if both operands are read from gm:
     task (0, 1) finds  A[0:16]  @ B[:, 128:256]
 
 Columns go on where another axis of the grid moves B than moves A, rows where another
-one moves A than moves B. That they do is only a forecast: a task takes what it finds for
-just the boxes that it reads.
+one moves A than moves B. That they do is only a forecast: a task takes what it finds
+for just the boxes that it reads.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """
 Casts by table: what `numerics.cast` gives for each of few values, found once.
 
-A cast of a type of 1 or 2 bytes is a table of its codes. Wider integers are mostly small
-where they become narrow floats: what quantises clips them to 8 bits before.
+A cast of a type of 1 or 2 bytes is a table of its codes. Wider integers are mostly
+small where they become narrow floats: what quantises clips them to 8 bits before.
 """
 
 from __future__ import annotations

@@ -7,9 +7,9 @@ only. So the products of such a loop are remembered by all other numbers (`key`)
 box by its distance from where its load begins (`starts`); the next task with that key
 does them without the loop, if its loads lie in their memory.
 
-    for v17 in range(0, 640, 256):             plan = plans.get((v6, v7)) if direct and ..
-        load(v22, v2, v8 * s0[0] + v17, ..)  ->  if plan is not None:
-        ..                                         site.replay(plan, (v8 * s0[0], ..), ..)
+    for v17 in range(0, 640, 256):             plan = plans.get((v6, v7))
+        load(v22, v2, v8 * s0[0] + v17, ..)    if plan is not None:
+        ..                                 ->      site.replay(plan, (v8 * s0[0], ..))
     site.finish(pieces, ..)                    else: (the loop)
 """
 
@@ -132,7 +132,7 @@ def _key(
             continue
         used: Sequence[Any] = op.extents if isinstance(op, LoadOp) else op.operands
         for value in used:
-            if isinstance(value, SSAValue) and value not in inside:
-                if isinstance(value.type, IndexType | IntegerType):
-                    found[value] = None
+            outside = isinstance(value, SSAValue) and value not in inside
+            if outside and isinstance(value.type, IndexType | IntegerType):
+                found[value] = None
     return tuple(found)

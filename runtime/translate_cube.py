@@ -20,6 +20,7 @@ adversarial order, make each move. With `check` each load is made.
 
 from __future__ import annotations
 
+from itertools import count
 from typing import TYPE_CHECKING, Any, cast
 
 from xdsl.dialects import scf
@@ -38,7 +39,7 @@ from pyptoc.runtime.fused_matmul import FusedMatmul, Side, Step
 from pyptoc.runtime.images import Images, direct_loads
 from pyptoc.runtime.matmul import product, product_mx, start_at
 from pyptoc.runtime.numerics import storage_dtype
-from pyptoc.runtime.replay import Layout, layout_of
+from pyptoc.runtime.replay import layout_of
 from pyptoc.runtime.translate_transfer import check_source_box
 
 if TYPE_CHECKING:
@@ -131,7 +132,8 @@ class Groups:
         """In a loop whose products are put off: the locals of them and of the group."""
         self.known = ""
         """The text of what such a loop is known by."""
-        self.layouts: list[Layout] = []
+        self.numbers = count()
+        """Of loops that are known by something."""
         if to.core.fuse and to.core.pipes is None:
             self.of = find_groups(to.kernel)
 
@@ -230,9 +232,7 @@ class Groups:
                 checks.append(f"0 <= {offset} <= {size} - {extent}")
             begins.append(" + ".join(terms) or "0")
         key, plan = to.fresh(), to.fresh()
-        number = len(self.layouts)
-        self.layouts.append(layout)
-        to.line(f"{key} = ({number}, {to.refs(layout.key)})")
+        to.line(f"{key} = ({next(self.numbers)}, {to.refs(layout.key)})")
         starts_text = ", ".join(begins)
         self.known = f"({key}, ({starts_text},)) if direct else None"
         plans = to.bind(self.images.plans)

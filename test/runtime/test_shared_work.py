@@ -18,7 +18,8 @@ from pyptoc.runtime.images import Images
 PRODUCT = """
 func.func @f(%a: tensor<?x{k}xi8> {{pypto.dims = ["M"]}}, %b: tensor<{shape}xi8>)
     -> tensor<?x{n}xi32> {{
-  %y = pypto.matmul %a, %b {{{options}tile = #pypto.cube<m = [16, 16], k = [64, 128], n = [32, 32]>}}
+  %y = pypto.matmul %a, %b
+    {{{options}tile = #pypto.cube<m = [16, 16], k = [64, 128], n = [32, 32]>}}
   func.return %y : tensor<?x{n}xi32>
 }}
 """  # fmt: skip
