@@ -9,6 +9,7 @@ import pytest
 from kernel_harness import DTYPES, run_kernel, translate
 
 import pyptoc
+from pyptoc.dialects.diagnostics import RunError
 from pyptoc.runtime import numerics, panels
 from pyptoc.runtime.ahead import Ahead
 from pyptoc.runtime.cast_tables import SMALL, SmallIntegers, cast_table
@@ -263,3 +264,39 @@ def test_buffers_of_l1_one_after_the_other() -> None:
         run_kernel(text, (1,), [a, b, y, z])
         assert np.array_equal(y, exact) == fine
         assert np.array_equal(z, exact)
+
+
+LOOP = """
+npu.kernel @k (%i) (%a: memref<?x128xi8, "gm">, %b: memref<128x32xi8, "gm">,
+    %y: memref<32x32xi32, "gm">) on cube {
+  %la = tile.alloc {addr = 0} : !tile.buf<16x64xi8, l0a>
+  %lb = tile.alloc {addr = 0} : !tile.buf<64x32xi8, l0b>
+  %c = tile.alloc {addr = 0} : !tile.buf<16x32xi32, l0c>
+  %x = tile.alloc {addr = 0} : !tile.buf<16x64xi8, l1>
+  %z = tile.alloc {addr = 2048} : !tile.buf<64x32xi8, l1>
+  %r = pypto.index 16 * %i
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  %c128 = arith.constant 128 : index
+  scf.for %k = %c0 to %c128 step %c64 {
+    tile.load %a[%r, %k] [16, 64] into %x
+    tile.load %b[%k, 0] [64, 32] into %z
+    tile.move %x[0, 0] [16, 64] into %la
+    tile.move %z[0, 0] [64, 32] into %lb
+    %more = pypto.index %k > 0
+    tile.matmul %la, %lb into %c [16, 32, 64] accumulate %more
+  }
+  tile.store %c [16, 32] into %y[%r, 0]
+}
+"""
+
+
+def test_a_replay_stays_in_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second task does what the first has done, and then the error of a load."""
+    replayed = calls(monkeypatch, FusedMatmul, "replay")
+    a, b, y = draw(32, 128), draw(128, 32), np.zeros((32, 32), np.int32)
+    run_kernel(LOOP, (2,), [a, b, y])
+    assert np.array_equal(y, a.astype(np.int32) @ b.astype(np.int32))
+    assert len(replayed) == 1
+    with pytest.raises(RunError, match="has 24 rows"):
+        run_kernel(LOOP, (2,), [a[:24].copy(), b, y])
