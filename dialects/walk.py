@@ -60,8 +60,11 @@ class Walk:
         """The indices of all tasks of a grid, in this order."""
         rank = len(grid)
         if self.order == "row" or rank < 2:
-            yield from product(*map(range, grid))
-            return
+            return product(*map(range, grid))
+        return self._in_order(grid)
+
+    def _in_order(self, grid: Sequence[int]) -> Iterator[tuple[int, ...]]:
+        rank = len(grid)
         first, second = self.axes or (rank - 2, rank - 1)
         others = [range(n) for a, n in enumerate(grid) if a not in (first, second)]
         before, after = others[:first], others[first:]

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyptoc.dialects.record import record
+from pyptoc.runtime.ahead import Ahead, Operand
 from pyptoc.runtime.decode import Decode
 from pyptoc.runtime.images import Box, Images
 from pyptoc.runtime.matmul import (
@@ -27,7 +28,6 @@ from pyptoc.runtime.matmul import (
     scale_rows,
     start_at,
 )
-from pyptoc.runtime.memory import aligned
 
 Array = NDArray[Any]
 LARGEST = 2**21
@@ -53,7 +53,7 @@ class Side:
         blocks = -(-depth // (2 * MX_GROUP))
         return (blocks, 2 * rows) if self.pairs else (rows, 2 * blocks)
 
-    def follows(self, first: Operand, other: Operand, depth: int) -> bool:
+    def follows(self, first: Boxes, other: Boxes, depth: int) -> bool:
         """Whether `other` lies behind `depth` of K from the start of `first`."""
         if len(first) > 1 and depth % (2 * MX_GROUP):
             return False
@@ -62,7 +62,7 @@ class Side:
                 return False
         return True
 
-    def longer(self, first: Operand, depth: int) -> Operand:
+    def longer(self, first: Boxes, depth: int) -> Boxes:
         """`first` and what follows it in memory, up to `depth` of K."""
         boxes: list[Box] = []
         for box, (axis, length) in zip(first, self._lengths(depth), strict=False):
@@ -110,7 +110,7 @@ class Step(NamedTuple):
     scale_b: tuple[int, int] = (0, 0)
 
 
-Operand = tuple[Box, ...]
+Boxes = tuple[Box, ...]
 """One side of a piece: its elements and, for MX, its scales."""
 
 
@@ -121,8 +121,12 @@ class Piece(NamedTuple):
     m: int
     n: int
     depth: int
-    a: Operand
-    b: Operand
+    a: Boxes
+    b: Boxes
+
+
+Known = tuple[object, Sequence[int]]
+"""What the products of a loop are known by: a key, and where each load starts."""
 
 
 @record
@@ -133,6 +137,7 @@ class FusedMatmul:
     b: Side
     scratch: Scratch
     images: Images
+    ahead: Ahead
 
     def run(
         self,
@@ -172,7 +177,7 @@ class FusedMatmul:
         places: tuple[tuple[int, int], ...],
         rows: int,
         depth: int,
-    ) -> Operand:
+    ) -> Boxes:
         """The boxes of one operand, in gm or L1."""
         part = self.images.part
         box = part(sources[0], places[0], side.box(rows, depth))
@@ -201,22 +206,68 @@ class FusedMatmul:
         ahead_b = _scales_ahead(first.scale_b, self.b.pairs, blocks)
         return not rest and (step.scale_a, step.scale_b) == (ahead_a, ahead_b)
 
-    def finish(self, pieces: list[Piece], c: Array, bias: Array | None) -> None:
-        """Do what was put off, and forget it."""
-        for piece in pieces if len(pieces) == 1 else self._joined(pieces):
-            left = self._image(self.a, piece.a, "a")
-            right = self._image(self.b, piece.b, "b")
-            box, accumulate = c[: piece.m, : piece.n], piece.accumulate
-            if bias is not None:
-                accumulate = start_at(box, bias[:, : piece.n], accumulate)
-            product(
-                left if self.a.k_axis else left.T,
-                right.T if self.b.k_axis else right,
-                box,
-                self.scratch.part,
-                accumulate,
-            )
+    def finish(
+        self,
+        pieces: list[Piece],
+        c: Array,
+        bias: Array | None,
+        known: Known | None = None,
+    ) -> None:
+        """Do what was put off, and forget it; known: remember it by that."""
+        joined = pieces if len(pieces) == 1 else list(self._joined(pieces))
+        if known is not None:
+            self._remember(joined, *known)
+        for piece in joined:
+            self._multiply(piece, c, bias)
         pieces.clear()
+
+    def _remember(
+        self, pieces: Sequence[Piece], key: object, starts: Sequence[int]
+    ) -> None:
+        """Keep pieces by their distance from `starts`, of each operand, in gm."""
+        boxes = (box for piece in pieces for box in (*piece.a, *piece.b))
+        if all(box.source in self.images.sources.values() for box in boxes):
+            back = [-start for start in starts]
+            self.images.plans[key] = [_moved(piece, back) for piece in pieces]
+
+    def replay(
+        self,
+        plan: Sequence[Piece],
+        starts: Sequence[int],
+        c: Array,
+        bias: Array | None,
+    ) -> None:
+        """Do what is known, for loads that start there."""
+        for piece in plan:
+            self._multiply(_moved(piece, starts), c, bias)
+
+    def _multiply(self, piece: Piece, c: Array, bias: Array | None) -> None:
+        if c.dtype == np.int32 and bias is None and self._found(piece, c):
+            return
+        left = self._image(self.a, piece.a, "a")
+        right = self._image(self.b, piece.b, "b")
+        box, accumulate = c[: piece.m, : piece.n], piece.accumulate
+        if bias is not None:
+            accumulate = start_at(box, bias[:, : piece.n], accumulate)
+        product(
+            left if self.a.k_axis else left.T,
+            right.T if self.b.k_axis else right,
+            box,
+            self.scratch.part,
+            accumulate,
+        )
+
+    def _found(self, piece: Piece, c: Array) -> bool:
+        """Take the product of a piece that several tasks need beside each other."""
+        (a,), (b,) = piece.a, piece.b
+        left = Operand(a, self.a.decode, self.a.k_axis)
+        right = Operand(b, self.b.decode, self.b.k_axis)
+        found = self.ahead.product(left, right, self.scratch)
+        if found is None:
+            return False
+        box = c[: piece.m, : piece.n]
+        np.add(box, found, out=box) if piece.accumulate else np.copyto(box, found)
+        return True
 
     def _joined(self, pieces: Sequence[Piece]) -> Iterator[Piece]:
         """The pieces, those that lie side by side along K as one."""
@@ -244,21 +295,39 @@ class FusedMatmul:
             and self.b.follows(first.b, piece.b, depth)
         )
 
-    def _image(self, side: Side, operand: Operand, name: str) -> Array:
+    def _image(self, side: Side, operand: Boxes, name: str) -> Array:
         """The image of an operand, kept or made."""
         rows, columns = operand[0].shape
         size = rows * columns
         if not (operand[0].source.keep and operand[-1].source.keep):
             return side.image(arrays(operand), self.scratch.room(name, size))
-        key = side, operand
+        key = name, side.k_axis, operand
         found = self.images.kept.get(key)
         if found is None:
-            found = side.image(arrays(operand), aligned(size, np.float32))
+            found = side.image(arrays(operand), self.images.room(size))
             self.images.keep(key, found)
         return found
 
 
-def arrays(operand: Operand) -> list[Array]:
+def _moved(piece: Piece, by: Sequence[int]) -> Piece:
+    """The piece with its boxes so many bytes further on: A, B, scales of A and of B."""
+    accumulate, m, n, depth, a, b = piece
+    if len(by) == 2:
+        ((source, at, shape),) = a
+        a = (Box(source, at + by[0], shape),)
+        ((source, at, shape),) = b
+        return Piece(accumulate, m, n, depth, a, (Box(source, at + by[1], shape),))
+    a, b = (
+        tuple(
+            Box(source, at + step, shape)
+            for (source, at, shape), step in zip(boxes, by[side::2], strict=True)
+        )
+        for side, boxes in enumerate((a, b))
+    )
+    return Piece(accumulate, m, n, depth, a, b)
+
+
+def arrays(operand: Boxes) -> list[Array]:
     return [box.array() for box in operand]
 
 

@@ -7,8 +7,8 @@ Fused matmuls that read gm: what L1 would hold, without the copy, decoded once a
 
 `d5`, a `Source`, is there if nothing in this launch is stored to the memory that is
 loaded, so the bytes are the same whenever they are read. It holds for buffers in L1
-that only loads write and only groups read, and whose bytes no other buffer shares: what
-is wrong with addresses still shows.
+that only loads write and only groups read, and whose bytes no other buffer shares while
+they are in use: what is wrong with addresses still shows.
 
 The tasks of a grid load the same boxes again and again: of a product in tiles, each row
 of tasks loads all of B. Where several tasks lie along an axis that a box does not
@@ -20,7 +20,7 @@ lies side by side is then one box, and a task costs few calls.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -33,13 +33,19 @@ from pyptoc.dialects.npu_kernel import KernelOp
 from pyptoc.dialects.record import record
 from pyptoc.dialects.tile import SlotOp
 from pyptoc.dialects.tile_alloc import Allocation
+from pyptoc.dialects.tile_mixed import SectionOp
+from pyptoc.dialects.tile_read import ReadOp
 from pyptoc.dialects.tile_transfer import LoadOp
 from pyptoc.dialects.tile_types import Space
-from pyptoc.runtime.memory import Memory, may_overlap
+from pyptoc.runtime.memory import Memory, aligned, may_overlap
 
 Array = NDArray[Any]
+Axes = tuple[frozenset[int], frozenset[int]]
+"""Axes of the grid, for rows and for columns."""
 MOST_BYTES = 2**28
 """What is kept at most; then all of it is forgotten."""
+MOST_HELD = 2**26
+"""Bytes of memory for images that one kernel holds on to."""
 
 
 @record(eq=False)
@@ -53,12 +59,32 @@ class Source:
     """Bytes from a row, and from a column, of a box to the next; 0 if it has one."""
     keep: bool
     """Whether images of its boxes are wanted again."""
+    sizes: tuple[int, int]
+    """Rows and columns in all; 0 where the array has gaps."""
+    free: frozenset[int]
+    """The axes of the grid, of more than one task, that its boxes do not depend on."""
+    moves: Axes
+    """The axes of the grid that move its boxes along rows and along columns."""
 
     @staticmethod
-    def of(array: Array, dims: tuple[int, int] = (0, 1), keep: bool = False) -> Source:
+    def of(
+        array: Array,
+        dims: tuple[int, int] = (0, 1),
+        free: frozenset[int] = frozenset(),
+        moves: Axes = (frozenset(), frozenset()),
+    ) -> Source:
         """dims: which dimensions of the array are rows and columns, -1 for none."""
         row, column = (array.strides[dim] if dim >= 0 else 0 for dim in dims)
-        return Source(_raw(array), array.dtype, (row, column), keep)
+        whole = array.flags.c_contiguous
+        rows, columns = (array.shape[dim] if whole and dim >= 0 else 0 for dim in dims)
+        strides, sizes = (row, column), (rows, columns)
+        raw = _raw(array)
+        return Source(raw, array.dtype, strides, bool(free), sizes, free, moves)
+
+    def beyond(self, at: int, axis: int) -> int:
+        """Rows or columns from the one of byte `at` to the last."""
+        size, stride = self.sizes[axis], self.strides[axis]
+        return size - at // stride % size if size and stride else 0
 
 
 def _raw(array: Array) -> Array:
@@ -117,16 +143,42 @@ class Images:
         self.sources: dict[object, Source] = {}
         self.kept: dict[object, Array] = {}
         self.bytes = 0
+        self.rooms: dict[int, list[Array]] = {}
+        """Memory of images by their number of elements, and how many are in use."""
+        self.used: dict[int, int] = {}
+        self.held = 0
+        self.plans: dict[object, Any] = {}
+        """The products of loops, by what they are known by (`replay.py`)."""
 
     def clear(self) -> None:
         """Forget everything, before and after a launch: memory may change between."""
+        if not (self.sources or self.origins or self.kept):
+            return
         self.origins.clear()
         self.sources.clear()
+        self.plans.clear()
         self._forget()
 
     def _forget(self) -> None:
         self.kept.clear()
         self.bytes = 0
+        self.used.clear()
+
+    def room(self, size: int) -> Array:
+        """A flat array in f32 for an image that is kept.
+
+        Memory that was there before is given again: the system clears what is new.
+        """
+        number = self.used.get(size, 0)
+        self.used[size] = number + 1
+        rooms = self.rooms.setdefault(size, [])
+        if number < len(rooms):
+            return rooms[number]
+        room = aligned(size, np.float32)
+        if self.held + room.nbytes <= MOST_HELD:
+            self.held += room.nbytes
+            rooms.append(room)
+        return room
 
     def source(
         self, load: DirectLoad, memories: Sequence[Memory], grid: Sequence[int]
@@ -134,10 +186,11 @@ class Images:
         """What a load reads in this launch; None if it has to be made."""
         if not load.is_safe(memories):
             return None
-        keep = load.pays(grid)
-        key = load.number, load.dims, keep
+        free = load.free(grid)
+        key = load.number, load.dims, free, load.moves
         if key not in self.sources:
-            self.sources[key] = Source.of(memories[load.number].array, load.dims, keep)
+            array = memories[load.number].array
+            self.sources[key] = Source.of(array, load.dims, free, load.moves)
         return self.sources[key]
 
     def load(
@@ -184,6 +237,8 @@ class DirectLoad:
     """The dimensions of rows and columns there, -1 for none."""
     free_axes: tuple[int, ...]
     """The axes of the grid that its box does not depend on."""
+    moves: Axes
+    """The axes that its first row, and its first column, go with, and nothing else."""
     stored: frozenset[int]
     """The numbers of the buffer arguments that the kernel stores to."""
 
@@ -194,9 +249,9 @@ class DirectLoad:
             np.may_share_memory(mine, memories[other].array) for other in self.stored
         )
 
-    def pays(self, grid: Sequence[int]) -> bool:
-        """Whether its boxes are loaded again."""
-        return any(grid[axis] > 1 for axis in self.free_axes)
+    def free(self, grid: Sequence[int]) -> frozenset[int]:
+        """The axes along which several tasks load the same box."""
+        return frozenset(axis for axis in self.free_axes if grid[axis] > 1)
 
 
 def direct_loads(
@@ -211,40 +266,88 @@ def direct_loads(
     found: dict[Operation, DirectLoad] = {}
     for alloc in every:
         if alloc.type.space != Space.L1 or any(
-            other is not alloc and may_overlap(alloc, other) for other in every
+            other is not alloc and may_overlap(alloc, other) and _meet(alloc, other)
+            for other in every
         ):
             continue
         for load in _only_loads(alloc.results[0], moves) or ():
             number = numbers[load.memory]
             if number not in stored:
-                axes = _free_axes(kernel, load)
-                found[load] = DirectLoad(number, load.box_dims, axes, stored)
+                axes, along = _free_axes(kernel, load), _moves(kernel, load)
+                found[load] = DirectLoad(number, load.box_dims, axes, along, stored)
     return found
+
+
+def _meet(alloc: Allocation, other: Allocation) -> bool:
+    """Whether a task may use one of two buffers before it is done with the other."""
+    first, second = (
+        [_step(user) for user in _users(each.results[0])] for each in (alloc, other)
+    )
+    blocks = {step.parent for step in (*first, *second)}
+    if len(blocks) != 1:
+        return bool(first) and bool(second)
+    (block,) = blocks
+    assert block is not None
+    order = {step: number for number, step in enumerate(block.ops)}
+    one, two = ([order[step] for step in steps] for steps in (first, second))
+    return bool(one and two) and min(two) <= max(one) and min(one) <= max(two)
+
+
+def _step(op: Operation) -> Operation:
+    """What of a kernel, or of a section of it, the operation lies in."""
+    parent = op.parent_op()
+    while parent is not None and not isinstance(parent, KernelOp | SectionOp):
+        op, parent = parent, parent.parent_op()
+    return op
+
+
+def _users(buffer: SSAValue) -> Iterator[Operation]:
+    """What uses a buffer or a slot of it."""
+    for use in buffer.uses:
+        if isinstance(use.operation, SlotOp):
+            yield from _users(use.operation.results[0])
+        else:
+            yield use.operation
 
 
 def _only_loads(buffer: SSAValue, moves: Container[Operation]) -> list[LoadOp] | None:
     """The loads into a buffer; None if anything but `moves` uses it, too."""
-    loads: list[LoadOp] = []
-    values = [buffer]
-    while values:
-        for use in values.pop().uses:
-            user = use.operation
-            if isinstance(user, SlotOp):
-                values.append(user.results[0])
-            elif isinstance(user, LoadOp):
-                loads.append(user)
-            elif user not in moves:
-                return None
-    return loads
+    users = list(_users(buffer))
+    if any(not isinstance(user, LoadOp) and user not in moves for user in users):
+        return None
+    return [user for user in users if isinstance(user, LoadOp)]
 
 
 def _free_axes(kernel: KernelOp, load: LoadOp) -> tuple[int, ...]:
     """The axes of the grid that neither offsets nor extents of the load depend on."""
+    axes = range(len(kernel.grid_args))
+    used = used_axes(kernel, (*load.mixed_offsets, *load.extents))
+    return () if used is None else tuple(axis for axis in axes if axis not in used)
+
+
+def _moves(kernel: KernelOp, load: LoadOp) -> Axes:
+    """The axes that its first row, and its first column, depend on.
+
+    None where they depend on what the kernel reads: then where the next task goes on is
+    not known.
+    """
+    row, column = (
+        frozenset(used_axes(kernel, load.mixed_offsets[dim : dim + 1], False) or ())
+        if dim >= 0
+        else frozenset[int]()
+        for dim in load.box_dims
+    )
+    return row, column
+
+
+def used_axes(
+    kernel: KernelOp, numbers: Iterable[SSAValue | int], read: bool = True
+) -> set[int] | None:
+    """The axes of the grid that numbers are computed from; None if that takes more than
+    a look. read: whether they may depend on what is read."""
     axes = {value: axis for axis, value in enumerate(kernel.grid_args)}
     seen: set[SSAValue] = set()
-    values = [
-        v for v in (*load.mixed_offsets, *load.extents) if isinstance(v, SSAValue)
-    ]
+    values = [value for value in numbers if isinstance(value, SSAValue)]
     while values:
         value = values.pop()
         if value in seen or value in axes:
@@ -252,10 +355,10 @@ def _free_axes(kernel: KernelOp, load: LoadOp) -> tuple[int, ...]:
             continue
         seen.add(value)
         sources = _sources(value)
-        if sources is None:
-            return ()
+        if sources is None or (not read and isinstance(value.owner, ReadOp)):
+            return None
         values += sources
-    return tuple(axis for value, axis in axes.items() if value not in seen)
+    return {axis for value, axis in axes.items() if value in seen}
 
 
 def _sources(value: SSAValue) -> Iterator[SSAValue] | None:

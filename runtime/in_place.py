@@ -44,9 +44,10 @@ class Apart:
 
     def __call__(self, memories: Sequence[Memory]) -> bool:
         mine = memories[self.number].array
-        return not any(
-            np.may_share_memory(mine, memories[n].array) for n in self.others
-        )
+        for number in self.others:
+            if np.may_share_memory(mine, memories[number].array):
+                return False
+        return True
 
 
 @record

@@ -49,6 +49,10 @@ class Access:
         self.missing = None if op.missing is None else op.missing.value.data
         self.page = None if op.page is None else op.page.value.data
         self.table_axis = 0 if op.table_axis is None else op.table_axis.value.data
+        first, last = min(self.axes), max(self.axes)
+        adjacent = last - first < len(self.axes)
+        self.picked = first if adjacent and self.per != "element" else 0
+        """The dimension in which numpy puts what `key` picks, one for each index."""
 
     # -- indices
 
@@ -64,10 +68,15 @@ class Access:
     ) -> tuple[list[Array], Array | None]:
         """Places along each axis, from its offset on; which indices are missing."""
         missing = None if self.missing is None else given[0] == self.missing
+        if missing is not None and not missing.any():
+            missing = None
         for number, indices in enumerate(given):
             limit = at.bounds[number]
             legal = limit if self.page is None else at.bounds[1] * self.page
-            bad = (indices < 0) | (indices >= legal)
+            # Negative ones are the greatest of all.
+            bad = indices.view(np.uint64) >= max(legal, 0)
+            if not bad.any():
+                continue
             if missing is not None:
                 bad &= ~missing
             if bad.any():
@@ -76,7 +85,7 @@ class Access:
         places = list(given)
         if table is not None and self.page is not None:
             places = [self._through(given[0], missing, at, table, at.bounds[0])]
-        return places, missing if missing is not None and missing.any() else None
+        return places, missing
 
     def _through(
         self,
@@ -96,7 +105,8 @@ class Access:
             return used
         pages = entries[used // self.page]
         places = pages * self.page + used % self.page
-        bad = (pages < 0) | (places >= limit)
+        # A negative page has negative places, the greatest of all.
+        bad = places.view(np.uint64) >= max(limit, 0)
         if missing is not None:
             bad &= ~missing
         if bad.any():
@@ -145,7 +155,9 @@ class Access:
         """How far the box goes along a dimension; along an axis, the legal rows."""
         if dim in self.axes:
             return at.bounds[self.axes.index(dim)]
-        return {self.row_dim: at.rows, self.column_dim: at.columns}.get(dim, 1)
+        if dim == self.column_dim:
+            return at.columns
+        return at.rows if dim == self.row_dim else 1
 
     def key(self, places: Sequence[Array], at: Place) -> Key:
         """The subscript of the memory for indices at these places along the axes."""
@@ -171,16 +183,20 @@ class Access:
             key[axis] = key[axis] + place
         return tuple(np.broadcast_to(part, shape).ravel() for part in key)
 
+    def takes_rows(self, memory: Array, at: Place) -> bool:
+        """Whether the box has whole rows of a memory [rows, columns], one an index."""
+        return (
+            self.per == "row"
+            and self.axes == (0,)
+            and memory.ndim == 2
+            and at.columns == memory.shape[1]
+            and at.offsets == (0, 0)
+            and memory.flags.c_contiguous
+        )
+
     def picking(self, at: Place) -> Sequence[int]:
         """The dimensions in which `key` has an array of places."""
         return range(len(at.offsets)) if self.per == "element" else self.axes
-
-    @property
-    def picked(self) -> int:
-        """The dimension in which numpy puts what `key` picks, one for each index."""
-        first, last = min(self.axes), max(self.axes)
-        adjacent = last - first < len(self.axes)
-        return first if adjacent and self.per != "element" else 0
 
     def lines(self, box: Array) -> Array:
         """A view of a box [m, n] with what each index is for along dimension 0."""
@@ -210,14 +226,19 @@ def gather(
     given = [access.given(each, at) for each in indices]
     access.check_box(memory.shape, at)
     places, missing = access.locate(given, at, table)
-    key, known = access.key(places, at), slice(None)
     target = out[: at.rows, : at.columns]
+    if missing is None and access.takes_rows(memory, at):
+        memory.take(places[0], 0, target, "clip")
+        return
+    key, known = access.key(places, at), slice(None)
     lines = access.lines(np.zeros_like(target) if access.per == "element" else target)
     if missing is not None:
         known = ~missing.ravel()
         key = choose(key, known)
         lines[...] = 0
-    found = np.moveaxis(memory[key], access.picked, 0)
+    found = memory[key]
+    if access.picked:
+        found = np.moveaxis(found, access.picked, 0)
     lines[known] = found.reshape(len(found), *lines.shape[1:])
     if access.per == "element":
         target[...] = lines.reshape(target.shape)

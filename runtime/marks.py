@@ -26,6 +26,7 @@ class Marks:
         self.shape = shape
         self._shared = {} if shared is None else shared
         """Flat marks by the number of elements that each stands for."""
+        self._rows: Array | None = None
 
     def reshaped(self, shape: tuple[int, ...]) -> Marks:
         """Those of an alias with other sizes and as many elements."""
@@ -39,9 +40,11 @@ class Marks:
     @property
     def rows(self) -> Array:
         """One mark for all of the last dimension; to be set, not to be asked."""
-        if not prod(self.shape):
-            return np.empty(self.shape[:-1], np.bool_)
-        return self._flat(self.shape[-1]).reshape(self.shape[:-1])
+        if self._rows is None:
+            if not prod(self.shape):
+                return np.empty(self.shape[:-1], np.bool_)
+            self._rows = self._flat(self.shape[-1]).reshape(self.shape[:-1])
+        return self._rows
 
     def _flat(self, each: int) -> Array:
         if each not in self._shared:

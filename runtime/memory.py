@@ -76,14 +76,13 @@ class Memory:
         return Memory(self.array.reshape(shape), marks, self.serial)
 
     def placed(
-        self, offset: int, shape: tuple[int, ...], element: Attribute
+        self, offset: int, shape: tuple[int, ...], dtype: np.dtype[Any]
     ) -> Memory | None:
         """A part of this arena of bytes, not written yet; None if it does not fit."""
-        dtype = storage_dtype(element)
         end = offset + prod(shape) * dtype.itemsize
         if min(shape, default=0) < 0 or not 0 <= offset <= end <= self.array.size:
             return None
-        array = self.array[offset:end].view(dtype).reshape(shape)
+        array = np.ndarray(shape, dtype, self.array.data, offset)
         marks = None if self.written is None else Marks(shape)
         return Memory(array, marks, next(_serials))
 

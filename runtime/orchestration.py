@@ -161,10 +161,11 @@ class Orchestration(Translator):
 
     def _place(self, op: Operation) -> None:
         placing = cast(PlaceOp, op)
-        element = cast("MemRefType[Attribute]", op.results[0].type).element_type
+        memory = cast("MemRefType[Attribute]", op.results[0].type)
+        dtype = storage_dtype(memory.element_type)
 
         def place(arena: Memory, offset: int, *sizes: int) -> Memory:
-            found = arena.placed(offset, sizes, element)
+            found = arena.placed(offset, sizes, dtype)
             if found is None:
                 raise_beyond_arena(op, sizes, offset, arena.array.size)
             return found

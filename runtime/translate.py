@@ -30,7 +30,7 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 
 from pyptoc.dialects.npu_kernel import KernelOp
-from pyptoc.dialects.pypto.scalars import DimOp
+from pyptoc.dialects.pypto.scalars import DimOp, IndexOp
 from pyptoc.dialects.record import record
 from pyptoc.dialects.tile import AllocOp, SlotOp
 from pyptoc.dialects.tile_channel import HALVES
@@ -112,6 +112,7 @@ class KernelTranslator(Translator):
         """Locals that hold the box in gm of a buffer (`in_place.py`)."""
         self.at_launch: list[Callable[[], None]] = []
         """What to do before each launch: forget what a launch checks as a whole."""
+        self.before_tasks: set[Operation] = set()
         self.channels: list[str] = []
         self.sections: list[str] = []
         """Of a mixed kernel: the globals of its channels, the calls of its sections."""
@@ -171,7 +172,7 @@ class KernelTranslator(Translator):
         for prepare in self.at_launch:
             prepare()
         self.guarded(self.run, grid, walk.tasks(grid), memories, scalars)
-        self.cube.images.clear()
+        self.cube.forget()
 
     def place(self, op: Operation | None, values: dict[str, Any]) -> str:
         """`in task (%i = 0) of @k, in loop (%k = 256)`"""
@@ -191,11 +192,22 @@ class KernelTranslator(Translator):
                 self.line(f"{self.define(scalar)} = scalars[{number}]")
             self.cube.begin_launch()
             self.in_place.begin_launch()
+            self._same_for_all_tasks(kernel)
             names = "".join(f"{self.define(index)}," for index in kernel.grid_args)
             self.line(f"for ({names}) in tasks:")
             self.loops += [(self.names[index], index) for index in kernel.grid_args]
             with self.indented():
                 self._task(kernel.body.block)
+
+    def _same_for_all_tasks(self, kernel: KernelOp) -> None:
+        """Compute numbers once that no task's place in the grid changes."""
+        for op in kernel.body.block.ops:
+            if isinstance(op, IndexOp) and all(v in self.names for v in op.operands):
+                text = self.expression(op)
+                # A division could fail where there is no task.
+                if "/" not in text and "%" not in text:
+                    super().operation(op)
+                    self.before_tasks.add(op)
 
     def _memory(self, number: int, buffer: BlockArgument) -> None:
         """Locals for an array in gm: itself, its marks, its dynamic sizes."""
@@ -243,12 +255,17 @@ class KernelTranslator(Translator):
 
     def _loop(self, op: Operation) -> None:
         block = cast(scf.ForOp, op).body.block
+        limits, boxes = dict(self.limits), dict(self.boxes)
         collects = self.cube.begin_loop(block)
         self.write_for(op)
         if collects:
             self.cube.end_loop(block)
+            # Some of it may be in a branch.
+            self.limits, self.boxes = limits, boxes
 
     def operation(self, op: Operation) -> None:
+        if op in self.before_tasks:
+            return
         if not self.cube.belongs_to_group(op):
             self.in_place.before(op)
             super().operation(op)

@@ -20,6 +20,7 @@ adversarial order, make each move. With `check` each load is made.
 
 from __future__ import annotations
 
+from itertools import count
 from typing import TYPE_CHECKING, Any, cast
 
 from xdsl.dialects import scf
@@ -31,12 +32,14 @@ from pyptoc.dialects.tile_flags import BarrierOp, FlagOp
 from pyptoc.dialects.tile_move import MoveOp
 from pyptoc.dialects.tile_transfer import LoadOp
 from pyptoc.dialects.tile_types import Instruction, buffer_type
+from pyptoc.runtime.ahead import Ahead
 from pyptoc.runtime.codegen import Handler, Value
 from pyptoc.runtime.decode import decoder
 from pyptoc.runtime.fused_matmul import FusedMatmul, Side, Step
 from pyptoc.runtime.images import Images, direct_loads
 from pyptoc.runtime.matmul import product, product_mx, start_at
 from pyptoc.runtime.numerics import storage_dtype
+from pyptoc.runtime.replay import layout_of
 from pyptoc.runtime.translate_transfer import check_source_box
 
 if TYPE_CHECKING:
@@ -122,10 +125,15 @@ class Groups:
         self.steps: dict[Block, str] = {}
         """The list of steps of each loop that is one group."""
         self.images = Images()
+        self.ahead = Ahead()
         self.direct: dict[Operation, str] = {}
         """Loads that need not be made, with the locals of what they read then."""
         self.pieces = self.site = ""
         """In a loop whose products are put off: the locals of them and of the group."""
+        self.known = ""
+        """The text of what such a loop is known by."""
+        self.numbers = count()
+        """Of loops that are known by something."""
         if to.core.fuse and to.core.pipes is None:
             self.of = find_groups(to.kernel)
 
@@ -136,7 +144,7 @@ class Groups:
             return
         loads = direct_loads(to.kernel, self.of, frozenset(to.stored))
         if loads:
-            to.at_launch.append(self.images.clear)
+            to.at_launch.append(self.forget)
             to.scope["load"] = self.images.load
             source = to.bind(self.images.source)
             for load, direct in loads.items():
@@ -144,6 +152,11 @@ class Groups:
                 to.line(f"{name} = {source}({to.bind(direct)}, memories, grid)")
             names = " and ".join(self.direct.values())
             to.line(f"direct = {names}")
+
+    def forget(self) -> None:
+        """Before and after a launch: memory may change between."""
+        self.images.clear()
+        self.ahead.clear()
 
     def load(self, op: LoadOp, box: str) -> bool:
         """Write what a load's buffer stands for, or `else:` the load.
@@ -193,8 +206,42 @@ class Groups:
             return False
         self.pieces = to.fresh("pieces")
         self.site = to.bind(self._site(group))
+        self._begin_replay(block, group)
         to.line(f"{self.pieces} = []")
         return True
+
+    def _begin_replay(self, block: Block, group: Group) -> None:
+        """Before a loop whose products are put off: do those that are known instead."""
+        to = self.to
+        self.known = "None"
+        layout = layout_of(block, group.moves, group.matmul)
+        if layout is None:
+            return
+        for op in layout.before:
+            to.operation(op)
+        to.op = group.matmul
+        begins: list[str] = []
+        checks = ["direct"]
+        for load, starts in zip(layout.loads, layout.starts, strict=True):
+            memory = to.ref(load.memory)
+            terms: list[str] = []
+            for start in starts:
+                offset, extent = to.ref(start.offset), to.ref(start.extent)
+                size = to.size_of(load.memory, start.dim)
+                terms.append(f"{offset} * strides{memory[1:]}[{start.dim}]")
+                checks.append(f"0 <= {offset} <= {size} - {extent}")
+            begins.append(" + ".join(terms) or "0")
+        key, plan = to.fresh(), to.fresh()
+        to.line(f"{key} = ({next(self.numbers)}, {to.refs(layout.key)})")
+        starts_text = ", ".join(begins)
+        self.known = f"({key}, ({starts_text},)) if direct else None"
+        plans = to.bind(self.images.plans)
+        to.line(f"{plan} = {plans}.get({key}) if {' and '.join(checks)} else None")
+        dest = self._dest(group)
+        to.line(f"if {plan} is not None:")
+        to.line(f"    {self.site}.replay({plan}, ({starts_text},), {dest})")
+        to.line("else:")
+        to.depth += 1
 
     def loop_body(self, block: Block) -> None:
         """Write the body of a loop that `begin_loop` took: it collects its steps."""
@@ -216,8 +263,12 @@ class Groups:
             return
         group = self.deferred_group(block)
         assert group is not None
-        self.to.op = group.matmul
-        self.to.line(f"{self.site}.finish({self.pieces}, {self._dest(group)})")
+        to = self.to
+        to.op = group.matmul
+        dest = self._dest(group)
+        to.line(f"{self.site}.finish({self.pieces}, {dest}, {self.known})")
+        if self.known != "None":
+            to.depth -= 1
         self.pieces = ""
 
     def _write(self, group: Group, steps: str) -> None:
@@ -289,7 +340,7 @@ class Groups:
             scales = group.moves[number + 2 : number + 3]
             pairs = any(scale.regroups_pairs for scale in scales)
             sides.append(Side(decoder(dtype), k_axis, pairs))
-        return FusedMatmul(sides[0], sides[1], scratch, self.images)
+        return FusedMatmul(sides[0], sides[1], scratch, self.images, self.ahead)
 
     def _step(self, group: Group) -> str:
         to, op = self.to, group.matmul

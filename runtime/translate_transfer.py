@@ -22,8 +22,10 @@ from pyptoc.runtime import numerics
 from pyptoc.runtime.codegen import Handler, Value
 from pyptoc.runtime.decode import decoder
 from pyptoc.runtime.failures import raise_out_of_bounds
-from pyptoc.runtime.in_place import InPlace, in_place
+from pyptoc.runtime.images import used_axes
+from pyptoc.runtime.in_place import Apart, InPlace, in_place
 from pyptoc.runtime.matmul import unpack_pairs
+from pyptoc.runtime.panels import Panels
 from pyptoc.runtime.scalar_code import to_f32
 
 if TYPE_CHECKING:
@@ -52,9 +54,30 @@ def _load(to: KernelTranslator, op: LoadOp) -> None:
         if column == -1 and row != -1:
             source = f"{box}[:, None]"
         else:
-            source = f"{box}.T" if row > column != -1 else box
+            source = box
+            if row > column != -1:
+                source = _transposed(to, op, box)
         if not (to.cube.load(op, source) or to.in_place.load(op, source)):
             to.line(f"{to.corner(op.dest, rows, columns)}[...] = {source}")
+
+
+def _transposed(to: KernelTranslator, op: LoadOp, box: str) -> str:
+    """The text of a box [rows, columns] whose columns come first in the memory."""
+    first, second = op.mixed_offsets[0], op.mixed_offsets[-1]
+    number = to.kernel.buffer_args.index(op.memory)
+    panels = Panels(
+        Apart(number, frozenset(to.stored)),
+        frozenset(used_axes(to.kernel, (second,), read=False) or ()),
+        to.core.scratch,
+    )
+    plain = to.core.fuse and not to.core.check and to.core.pipes is None
+    if not plain or len(op.mixed_offsets) > 2 or number in to.stored:
+        return f"{to.bind(panels.close)}({box}).T"
+    to.at_launch.append(panels.clear)
+    rows, columns = op.extents
+    ends = f"{_sum(to, first, columns)}, {_sum(to, second, rows)}"
+    corners = f"{to.ref(first)}, {to.ref(second)}, {ends}"
+    return f"{to.bind(panels)}(memories, grid, {corners})"
 
 
 def _read(to: KernelTranslator, op: ReadOp) -> None:

@@ -21,11 +21,12 @@ from xdsl.dialects.builtin import FloatAttr, IntegerAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from pyptoc.dialects.tile import allocation_of
+from pyptoc.dialects.tile_flags import BarrierOp, FlagOp
 from pyptoc.dialects.tile_types import BufType, buffer_type
 from pyptoc.dialects.tile_vector import VECTOR_FAMILIES, Form, VectorArg, VectorOp
 from pyptoc.runtime import numerics
+from pyptoc.runtime.cast_tables import SmallIntegers, cast_table
 from pyptoc.runtime.codegen import Handler, Value
-from pyptoc.runtime.decode import decoder
 from pyptoc.runtime.memory import may_overlap
 from pyptoc.runtime.vector_math import FUNCTIONS, ROUNDINGS, round_to_integers
 
@@ -329,29 +330,67 @@ class _Emitter:
         source, target = self.input_dtype(), self.dtype
         nearest = mode in (None, "none", "rint")
         plain = target == _F32 or target in (numerics.F16, numerics.BF16)
-        if plain and nearest and not saturate and numerics.is_float(source):
+        given = self.text(self.op.args[0])
+        if target == _F32 and (whole := self.widened()) is not None:
+            self.assign(self.dest(), self.text(whole))
+            return
+        by_ufunc = target == _F32 and (source == numerics.BF16 or source.kind in "iu")
+        if source.itemsize <= 2 and not by_ufunc:
+            table = cast_table(source, target, mode, saturate)
+            codes = f"{given}.view({self.to.bind(np.dtype(f'u{source.itemsize}'))})"
+            take = self.to.bind(table.take)
+            self.to.line(f'{take}({codes}, out={self.dest()}, mode="clip")')
+            return
+        exact = numerics.is_float(source) or target == _F32
+        if plain and nearest and not saturate and exact:
             self.copy()
             return
 
         def convert(values: np.ndarray) -> np.ndarray:
             return numerics.cast(values, target, mode, saturate)
 
-        given = self.text(self.op.args[0])
         text = f"{self.to.bind(convert)}({given})"
-        integers = numerics.is_float(source) and target.kind in "iu"
-        if integers and mode in ROUNDINGS:
-            self.to.line(f"if not {self.rounded(given, source, mode)}:")
+        if source == _F32 and target.kind in "iu" and mode in ROUNDINGS:
+            self.to.line(f"if not {self.rounded(given, mode)}:")
+            with self.to.indented():
+                self.assign(self.dest(), text)
+        elif source.kind == "i" and numerics.is_float(target):
+            small = SmallIntegers(source, target, mode, saturate)
+            self.to.line(f"if not {self.to.bind(small)}({given}, {self.dest()}):")
             with self.to.indented():
                 self.assign(self.dest(), text)
         else:
             self.assign(self.dest(), text)
 
-    def rounded(self, given: str, source: np.dtype[Any], mode: str | None) -> str:
-        """The text of a cast to integers that is done unless it saturates."""
-        self.to.core.scratch.reserve(a=self.kind.rows * self.kind.columns)
-        decode = self.to.bind(decoder(source))
+    def widened(self) -> VectorArg | None:
+        """The 8-bit integers that the instruction before made its f16 input of.
+
+        f16 has all of them, and to take them is faster than to decode it.
+        """
+        core, op = self.to.core, self.op.prev_op
+        if not core.fuse or core.check or core.pipes is not None:
+            return None
+        while isinstance(op, FlagOp | BarrierOp):
+            op = op.prev_op
+        arg = self.op.args[0]
+        if not isinstance(op, VectorOp) or op.family.name != "cvt":
+            return None
+        whole = op.args[0]
+        if not isinstance(arg, tuple) or not isinstance(whole, tuple):
+            return None
+        kind = numerics.storage_dtype(buffer_type(whole[0]).element_type)
+        small = kind.kind in "iu" and kind.itemsize == 1
+        same = op.dest is arg[0] and list(op.extents) == list(self.op.extents)
+        buffers = allocation_of(op.dest), allocation_of(whole[0])
+        is_half = self.input_dtype() == numerics.F16
+        return (
+            whole if small and same and is_half and not may_overlap(*buffers) else None
+        )
+
+    def rounded(self, given: str, mode: str | None) -> str:
+        """The text of a cast of f32 to integers that is done unless it saturates."""
         rounding = f"{self.to.bind(round_to_integers)}({self.to.bind(ROUNDINGS[mode])}"
-        return f"{rounding}, {decode}({given}, S.a), {self.work()}, {self.dest()})"
+        return f"{rounding}, {given}, {self.work()}, {self.dest()})"
 
     def reduce(self) -> None:
         ufunc = _REDUCTIONS[self.name]
@@ -388,15 +427,18 @@ class _Emitter:
         rows = self.to.bind(np.arange(self.kind.rows).reshape(-1, 1))
         columns = self.to.bind(np.arange(self.kind.columns))
         m, n = self.to.ref(self.m), self.to.ref(self.n)
-        hidden = self.work(np.bool_)
-        self.assign(self.dest(), value)
-        self.to.line(
-            f"{self.to.bind(np.greater)}({columns}[:{n}], "
-            f"{rows}[:{m}] + {offset}, out={hidden})"
-        )
+        hidden, dest = self.work(np.bool_), self.dest()
+        self.assign(dest, value)
         infinity = self.to.bind(np.float32(-np.inf))
         copy, where = self.to.bind(np.copyto), f"where={hidden}"
-        self.to.line(f'{copy}({self.dest()}, {infinity}, {where}, casting="unsafe")')
+        # Below the diagonal there is nothing to hide.
+        self.to.line(f"if {offset} < {n} - 1:")
+        with self.to.indented():
+            self.to.line(
+                f"{self.to.bind(np.greater)}({columns}[:{n}], "
+                f"{rows}[:{m}] + {offset}, out={hidden})"
+            )
+            self.to.line(f'{copy}({dest}, {infinity}, {where}, casting="unsafe")')
 
     def function(self) -> None:
         """A function of several steps in f32; the last writes the destination."""
