@@ -61,7 +61,7 @@ func.func @attend(%q: tensor<6x32x160xf16>, %kv: tensor<?x64xi8>, %ks: tensor<?x
 }
 
 // Without a product it is a task of vector cores.
-// REMARK: :[[# @LINE + 11]]:8: remark[PTO300]: the body of the loop is one vector task:
+// REMARK: :[[# @LINE + 11]]:8: remark[PTO330]: the body of the loop is one vector task:
 // CHECK-LABEL: func.func @together
 // CHECK:         npu.tasks {{.*}} on vector
 // CHECK:           npu.gather %x[0, 0] of 64 at [[A:%[0-9]+]][0] [16, 96]
