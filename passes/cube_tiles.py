@@ -274,3 +274,10 @@ def deepest(
             longer = (replace(tile, ka1=k0 * n, kb1=k0 * n) for n in steps)
             return next((t for t in longer if holds(t, parts, machine, often)), tile)
     return None
+
+
+def whole_tile(c: Contraction) -> CubeTile:
+    """All of a product whose sizes have bounds, before it is cut so that it fits."""
+    m0, n0 = round_up(c.m or 1, c.m_multiple), round_up(c.n or 1, c.n_multiple)
+    k0 = c.k_multiple
+    return CubeTile(m0, m0, k0, k0, k0, n0, n0)

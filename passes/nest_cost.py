@@ -135,6 +135,8 @@ class NestModel:
                 )
             case _ if unit_of(op) == "vector":
                 return self._compute(op)
+            case _ if unit_of(op) == "index":
+                return self._gather(op)
             case _:
                 return Sides()
 
@@ -206,14 +208,29 @@ class NestModel:
         pieces = max((self._pieces(value) for value in values), default=1)
         name = costed_as(op)
         cycles = pieces * op_cycles(body.machine, name, widest / pieces)
+        return self._vector(cycles + self._crossing(op))
+
+    def _crossing(self, op: Operation) -> float:
+        """Cycles until what products read of the results is in L1."""
+        body = self.body
         crossing = [
             self._bytes(result)
             for result in op.results
-            if any(isinstance(use.operation, Product) for use in result.uses)
+            if any(isinstance(by, Product) for by in body.columns.readers(result))
         ]
-        if crossing and body.machine.has_route("ub", "l1"):
-            cycles += transfer_cycles(body.machine, "ub", "l1", crossing)
-        return self._vector(cycles)
+        if not crossing or not body.machine.has_route("ub", "l1"):
+            return 0.0
+        return transfer_cycles(body.machine, "ub", "l1", crossing)
+
+    def _gather(self, op: Operation) -> Sides:
+        """Reading rows that lie apart, a row of each piece at a time."""
+        (result,) = op.results
+        machine, pieces = self.body.machine, self._pieces(result)
+        rows = ceil(self.body.sizes[result].most_rows / HALVES)
+        apart = rows * machine.memory.row_overhead_bytes
+        sizes = [self._bytes(result) / pieces + apart] * pieces
+        cycles = transfer_cycles(machine, "gm", "ub", sizes)
+        return self._vector(cycles + self._crossing(op))
 
     def _pieces(self, value: SSAValue) -> int:
         size = self.body.sizes[value]
@@ -236,7 +253,7 @@ def of_cube(seconds: float) -> Sides:
 
 def runs(op: Operation) -> bool:
     """Whether an op is work of a core."""
-    return unit_of(op) in ("cube", "vector") and not isinstance(op, AssembleOp)
+    return unit_of(op) is not None and not isinstance(op, AssembleOp)
 
 
 def standing_in(size: Expr) -> int:

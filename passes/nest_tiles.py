@@ -35,15 +35,17 @@ ORDER = "within 2.5 %, fewer pieces first, then less time"
 """How candidates are ordered, as tables say it."""
 MOST = 5
 """How often pieces are made narrower."""
+UNIT = 32
+"""Columns of whole fractals, of any type."""
 Widths = dict[Expr, int]
 
 
 def widths_of(body: NestBody) -> Widths:
     """The widths of pieces that the products' tiles ask for."""
-    widths: Widths = {}
+    widths: Widths = dict(body.pinned)
     for op, tile in body.products.items():
         size = body.sizes[op.result]
-        if tile.n0 < size.most_columns:
+        if tile.n0 < size.most_columns and size.columns not in body.pinned:
             known = widths.get(size.columns, tile.n0)
             widths[size.columns] = min(known, tile.n0)
     return widths
@@ -67,6 +69,7 @@ def candidates(body: NestBody) -> list[NestCandidate]:
 
     Given tiles are kept, with the widest pieces that fit.
     """
+    check_pieces(body)
     widths, found = widths_of(body), list[NestCandidate]()
     failure: UnfitError | None = None
     kept = bool(body.given) or not body.products
@@ -87,6 +90,19 @@ def candidates(body: NestBody) -> list[NestCandidate]:
         return alike, one.pieces, one.cost.seconds
 
     return sorted(found, key=key)
+
+
+def check_pieces(body: NestBody) -> None:
+    """Products read and make whole fractals, wherever columns must be cut."""
+    for op in body.products:
+        for value in (op.lhs, op.rhs, op.result):
+            columns = body.shapes.dims(value)[-1]
+            width = body.pinned.get(columns, 0)
+            if width % UNIT and columns != Expr.const(width):
+                raise UnfitError(
+                    f"a product of tiles in pieces of {width} columns, which are no "
+                    f"multiple of {UNIT}"
+                )
 
 
 def candidate(body: NestBody, widths: Widths) -> NestCandidate:
@@ -138,6 +154,8 @@ def narrow(body: NestBody, widths: Widths) -> bool:
     found: dict[Expr, tuple[int, int]] = {}
     for op in body.products:
         size = body.sizes[op.result]
+        if size.columns in body.pinned:
+            continue
         unit = body.contraction(op).n_multiple
         width = widths.get(size.columns, size.most_columns)
         units = max(unit, found.get(size.columns, (0, 0))[1])

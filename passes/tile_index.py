@@ -30,27 +30,23 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, SSAValue
 
 from pyptoc.dialects.expr import ZERO, Expr
-from pyptoc.dialects.indexed import options_of
 from pyptoc.dialects.npu_attrs import Unit
-from pyptoc.dialects.npu_indexing import GatherOp, OneHotOp, ScatterOp
+from pyptoc.dialects.npu_indexing import OneHotOp
 from pyptoc.dialects.pypto import indexing
 from pyptoc.dialects.pypto.attrs import VecTileAttr
 from pyptoc.dialects.pypto.elementwise import OrOp
 from pyptoc.dialects.pypto.shape import AssembleOp
 from pyptoc.dialects.pypto.structure import Kind
 from pyptoc.dialects.record import record
-from pyptoc.dialects.subscripts import Mixed
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.groups import Group
 from pyptoc.passes.index_shapes import (
     SCATTERS,
     SELECTIONS,
-    Indexed,
     Scatter,
-    indexed,
-    per_of,
 )
 from pyptoc.passes.index_tiles import indices_at_once, tiled_value
+from pyptoc.passes.indexed_box import IndexedBox
 from pyptoc.passes.nests import Nest
 from pyptoc.passes.shapes import Shapes
 from pyptoc.passes.structured import structure_of
@@ -68,8 +64,6 @@ from pyptoc.passes.task_builder import (
 )
 from pyptoc.passes.tile_selection import SelectionBody, full
 from pyptoc.passes.tile_settings import TILE
-from pyptoc.passes.typed import element_type
-from pyptoc.passes.windows import window_of
 
 
 @record(frozen=False)
@@ -177,7 +171,7 @@ class Body:
             case indexing.OneHotOp():
                 self._one_hot(op, extents)
             case _:
-                self._move(body, indexed(op), extents)
+                self._move(body, extents)
         for inner in reversed(loops):
             inner.build.yield_()
 
@@ -198,80 +192,16 @@ class Body:
 
     # -- gathers and scatters
 
-    def _move(
-        self, body: BodyBuilder, access: Indexed, extents: Sequence[Extent]
-    ) -> None:
+    def _move(self, body: BodyBuilder, extents: Sequence[Extent]) -> None:
         """One box, by the indices that go with it."""
-        index_extents = self._index_extents(access, extents)
-        indices = [body.tile(value, index_extents) for value in access.indices]
-        positions = [body.index(extent.lo) for extent in index_extents]
-        box = [SINGLE] * (2 - len(extents)) + list(extents)
-        sizes = [body.index(extent.size) for extent in box[-2:]]
-        memory, offsets, dims, axes = self._place(body, access, extents)
-        sizes_of_memory = self.shapes.dims(access.memory)
-        limits = [body.index(sizes_of_memory[axis]) for axis in access.axes]
-        table, table_axis = self._table(body, access)
-        names = (f"%{value.name_hint or 'indices'}" for value in access.indices)
-        options = options_of(
-            axes,
-            dims,
-            per_of(access),
-            missing=access.missing,
-            asked_by=self.op.name.partition(".")[2],
-            asked_at=", ".join(names),
-            page=access.page,
-            table_axis=table_axis,
-        )
-        common = (memory, offsets, limits, indices, positions, sizes)
-        op = self.op
+        op, box = self.op, IndexedBox.of(body, self.op, extents)
+        indices = box.index_tiles()
         if isinstance(op, SCATTERS):
-            options |= scatter_options(op)
             data = body.tile(op.source, extents)
-            body.build.emit(ScatterOp.of(*common, options, data=data))
-            return
-        type_ = bounded_type(extents[-2:], element_type(op.results[0]))
-        gather = GatherOp.of(*common, options, table=table, result_type=type_)
-        tile = body.build.value(gather)
-        self.store(body, op.results[0], tile, extents)
-
-    def _index_extents(
-        self, access: Indexed, extents: Sequence[Extent]
-    ) -> list[Extent]:
-        """The part of the tensor of indices that a box needs."""
-        rank = sum(own is not None for own in access.index_dims)
-        found = [SINGLE] * rank
-        for extent, own in zip(extents, access.index_dims, strict=True):
-            if own is not None:
-                found[own] = extent
-        return found
-
-    def _place(
-        self, body: BodyBuilder, access: Indexed, extents: Sequence[Extent]
-    ) -> tuple[SSAValue, list[Mixed], list[int], list[int]]:
-        """The memory, offsets into it, the dimensions of the box, and the axes."""
-        window = window_of(access.memory, self.shapes)
-        offsets = list(window.offsets)
-        dims = [-1] * max(0, 2 - len(extents))
-        for extent, dim in zip(extents, access.memory_dims, strict=True):
-            if dim is not None:
-                offsets[window.dims[dim]] += extent.lo
-            dims.append(-1 if dim is None else window.dims[dim])
-        base = window.base
-        if isinstance(self.op, SCATTERS):
-            base = self.outs.get(self.op.results[0], base)
-        mixed = [body.index(offset) for offset in offsets]
-        return base, mixed, dims[-2:], [window.dims[axis] for axis in access.axes]
-
-    def _table(
-        self, body: BodyBuilder, access: Indexed
-    ) -> tuple[tuple[SSAValue, list[Mixed], Mixed] | None, int]:
-        """The page table as it lies in its tensor, and the dimension of its pages."""
-        if access.table is None:
-            return None, 0
-        window = window_of(access.table, self.shapes)
-        offsets = [body.index(offset) for offset in window.offsets]
-        pages = body.index(self.shapes.dims(access.table)[0])
-        return (window.base, offsets, pages), window.dims[0]
+            dest = self.outs.get(op.results[0])
+            box.scatter(indices, data, dest, scatter_options(op))
+        else:
+            self.store(body, op.results[0], box.gather(indices), extents)
 
     # -- one-hot
 

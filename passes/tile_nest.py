@@ -42,6 +42,7 @@ from pyptoc.dialects.pypto.reduce import CumsumOp
 from pyptoc.dialects.pypto.scalars import IndexOp, ReadOp, ScalarOp
 from pyptoc.dialects.pypto.shape import (
     AssembleOp,
+    EmptyOp,
     TransposeOp,
     ViewOp,
 )
@@ -50,6 +51,8 @@ from pyptoc.dialects.record import record
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.cube_tiles import CubeTile
 from pyptoc.passes.groups import Domain
+from pyptoc.passes.index_shapes import GATHERS
+from pyptoc.passes.indexed_box import IndexedBox
 from pyptoc.passes.nest_tiles import kept_operands, widths_of
 from pyptoc.passes.nests import Nest
 from pyptoc.passes.repeat import last_axis
@@ -104,6 +107,7 @@ class NestTiler:
         self.widths = widths_of(self.body)
         self.kept = kept_operands(self.body, self.products, self.widths)
         self.kept_tiles: dict[SSAValue, SSAValue] = {}
+        self.index_tiles: dict[SSAValue, SSAValue] = {}
         self.scaled = {
             op: Accumulation(
                 op,
@@ -144,7 +148,8 @@ class NestTiler:
 
     def _outer_tiles(self) -> None:
         """Whole outer tensors that vector ops read are loaded first."""
-        for value in dict.fromkeys((*self.body.sizes, *self.kept)):
+        read = (*self.body.sizes, *self.kept, *self.body.indices)
+        for value in dict.fromkeys(read):
             if not self.body.is_inside(value):
                 self._window(value, self.frame.body)
 
@@ -186,10 +191,14 @@ class NestTiler:
                     self.floats[op.result] = body.build.value(new)
                 case ViewOp() | TransposeOp():
                     self._window(op.results[0], body)
+                case EmptyOp():
+                    self.tiles[op.result] = []
                 case AssembleOp():
                     self._assemble(op, body)
                 case MatmulOp() | ScaledMmOp():
                     ProductTiler(self, op, body.about(op)).run()
+                case _ if isinstance(op, GATHERS):
+                    self._gather(op, body.about(op))
                 case scf.ForOp():
                     self._loop(op, body)
                 case scf.IfOp():
@@ -200,6 +209,12 @@ class NestTiler:
                     pass
 
     def _window(self, value: SSAValue, body: BodyBuilder) -> None:
+        if value in self.body.columns.parts:
+            self._part(value)
+            return
+        if value in self.body.indices:
+            most = Extent(ZERO, self.shapes.dims(value)[0], self.body.indices[value])
+            self.index_tiles[value] = body.tile(value, [most])
         if value in self.kept:
             *_, most_rows, most_columns = self.body.windows[value]
             rows, columns = self.shapes.dims(value)[-2:]
@@ -216,7 +231,26 @@ class NestTiler:
             for columns in self.pieces(value)
         ]
 
+    def _part(self, value: SSAValue) -> None:
+        """The pieces of a tile that a view of its columns has."""
+        source, first = self.body.columns.parts[value]
+        starts = [extent.lo for extent in self.pieces(source)]
+        at = starts.index(Expr.const(first))
+        self.tiles[value] = self.tiles[source][at : at + len(self.pieces(value))]
+
+    def _gather(self, op: Operation, body: BodyBuilder) -> None:
+        """Rows of a memory, by the indices of a window, a gather for each piece."""
+        result = op.results[0]
+        self.tiles[result] = []
+        for columns in self.pieces(result):
+            box = IndexedBox.of(body, op, self.places(result, columns))
+            indices = [self.index_tiles[value] for value in box.access.indices]
+            self.tiles[result].append(box.gather(indices))
+
     def _assemble(self, op: AssembleOp, body: BodyBuilder) -> None:
+        if op.result in self.body.columns.joined:
+            self.tiles[op.result] = self.tiles[op.dest] + self.tiles[op.source]
+            return
         if op.source.owner in self.body.drained:
             return  # its product stores each piece
         for columns, tile in zip(

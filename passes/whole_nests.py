@@ -38,15 +38,17 @@ from pyptoc.dialects.pypto.matmul import MatmulOp, Product, ScaledMmOp
 from pyptoc.dialects.pypto.scalars import DimOp, IndexOp, ReadOp, ScalarOp
 from pyptoc.dialects.pypto.shape import (
     AssembleOp,
+    EmptyOp,
     TransposeOp,
     ViewOp,
 )
 from pyptoc.dialects.pypto.tiles import check_cube_tile
 from pyptoc.dialects.record import record
-from pyptoc.dialects.tile_types import round_up
 from pyptoc.passes import cube_tiles
+from pyptoc.passes.column_pieces import ColumnPieces
 from pyptoc.passes.cube_tiles import Contraction, CubeTile
 from pyptoc.passes.form_tasks import bound_obstacle
+from pyptoc.passes.index_shapes import GATHERS, indexed, per_of
 from pyptoc.passes.matmul_shape import contraction_of, matmul_shape
 from pyptoc.passes.ownership import root_of
 from pyptoc.passes.shapes import DimKey, Shapes
@@ -105,6 +107,14 @@ class NestBody:
     _stores: list[AssembleOp] = field(default_factory=list[AssembleOp])
     drained: set[Operation] = field(default_factory=set[Operation])
     """The products that go straight to memory."""
+    columns: ColumnPieces = field(init=False)
+    indices: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
+    """The windows that hold the indices of gathers, and their most elements."""
+    pinned: dict[Expr, int] = field(default_factory=dict[Expr, int])
+    """The widths of pieces where columns are joined, or parts of them read."""
+
+    def __post_init__(self) -> None:
+        self.columns = ColumnPieces(self.shapes)
 
     @property
     def block(self) -> Block:
@@ -123,6 +133,7 @@ class NestBody:
         self._block(self.block)
         self._handed_on(self.block, range(len(self.block.args) - 1))
         self._drain()
+        self.pinned = self.columns.widths()
         self._rows()
 
     @property
@@ -186,10 +197,14 @@ class NestBody:
                     raise UnfitError("a scalar is computed from data")
             case ViewOp() | TransposeOp():
                 self._window(op.results[0])
+            case EmptyOp():
+                self.columns.begin(op)
             case AssembleOp():
                 self._assemble(op)
             case MatmulOp() | ScaledMmOp():
                 self._product(op)
+            case _ if isinstance(op, GATHERS):
+                self._gather(op)
             case scf.ForOp():
                 self._loop(op)
             case scf.IfOp():
@@ -226,14 +241,35 @@ class NestBody:
     def is_tile(self, value: SSAValue) -> bool:
         """Whether the body makes `value`; a window of an outer tensor it reads."""
         window = isinstance(value.owner, ViewOp | TransposeOp)
-        return self.is_inside(value) and not window
+        return self.is_inside(value) and (not window or value in self.columns.parts)
 
     def _window(self, value: SSAValue) -> None:
         base = window_of(value, self.shapes).base
-        if base not in self.dests and self.is_inside(base):
+        if base in self.dests or not self.is_inside(base):
+            return
+        view = value.owner
+        if not isinstance(view, ViewOp) or not self.columns.part(view):
             raise UnfitError("it takes a part of a tensor that the body makes")
+        self._measure(view.source)
+        self._measure(value)
+
+    def _gather(self, op: Operation) -> None:
+        """A box of rows, an index for each."""
+        access = indexed(op)
+        if per_of(access) != "row" or access.memory_dims != (None, 1):
+            raise UnfitError("its body holds an indexing op that gathers no rows")
+        read = [access.memory, *access.indices, access.table]
+        if any(v and self.is_inside(window_of(v, self.shapes).base) for v in read):
+            raise UnfitError("it gathers from or by what the body makes")
+        self._measure(op.results[0])
+        most = self.sizes[op.results[0]].most_rows
+        self.indices |= dict.fromkeys(access.indices, most)
+        self.vector = True
 
     def _assemble(self, op: AssembleOp) -> None:
+        if op.dest in self.columns.joined and self.columns.join(op):
+            self._measure(op.source)
+            return
         if op.dest not in self.dests:
             raise UnfitError("it assembles into a tensor that the body makes")
         self._measure(op.source)
@@ -273,7 +309,7 @@ class NestBody:
 
     def _drain(self) -> None:
         """Which products go straight to memory: where only such ones are stored."""
-        self.drained = {op for op in self.products if is_stored(op)}
+        self.drained = {op for op in self.products if self._is_stored(op)}
         while True:
             by_vector = {
                 self.dests[op.dest]
@@ -295,6 +331,15 @@ class NestBody:
                 raise UnfitError("the body reads a product that has scales")
         self.vector = (
             self.vector or bool(by_vector) or len(self.drained) < len(self.products)
+        )
+
+    def _is_stored(self, op: Product) -> bool:
+        """Whether only stores behind a product read it."""
+        return all(
+            isinstance(store := use.operation, AssembleOp)
+            and store.parent is op.parent
+            and store.dest in self.dests
+            for use in op.result.uses
         )
 
     def _loop(self, op: scf.ForOp) -> None:
@@ -369,6 +414,8 @@ class NestBody:
     def _measure(self, value: SSAValue) -> None:
         if value in self.sizes:
             return
+        if value in self.columns.joined and not self.columns.is_whole(value):
+            raise UnfitError("it reads a tensor that it fills later")
         dims = self.shapes.dims(value)
         lead = dims[:-2]
         if any(dim != ONE for dim in lead):
@@ -403,7 +450,7 @@ class NestBody:
             op.source for op in self._stores if op.source.owner not in self.drained
         ]
         shared = [v for v in (*stored, *crossing) if v in self.sizes]
-        if len(rows) > 1 or (rows and any(self.sizes[v].rows == ONE for v in shared)):
+        if rows and any(self.sizes[v].rows == ONE for v in shared):
             raise UnfitError("two vector cores cannot share the rows of all its tiles")
 
     def in_vector(self, value: SSAValue) -> bool:
@@ -423,19 +470,12 @@ class NestBody:
         contraction = self.contraction(op)
         given = nearest_tile(op, CubeTileAttr, lambda tiles: tiles.cube)
         if given is None:
-            return whole_tile(contraction)
+            return cube_tiles.whole_tile(contraction)
         check_cube_tile(given, op)
         self.given.add(op)
         tile = CubeTile.of(given).clamped(contraction)
         cube_tiles.check_fits(tile, contraction, self.machine, op)
         return tile
-
-
-def whole_tile(c: Contraction) -> CubeTile:
-    """All of a product whose sizes have bounds, before it is cut so that it fits."""
-    m0, n0 = round_up(c.m or 1, c.m_multiple), round_up(c.n or 1, c.n_multiple)
-    k0 = c.k_multiple
-    return CubeTile(m0, m0, k0, k0, k0, n0, n0)
 
 
 def name_of(value: SSAValue) -> str:
@@ -450,11 +490,3 @@ def scales_of(op: Product) -> list[SSAValue]:
     if isinstance(op, ScaledMmOp):
         return [op.scale_lhs, op.scale_rhs]
     return [row for row in (op.bias, op.scale) if row is not None]
-
-
-def is_stored(op: Product) -> bool:
-    """Whether only stores behind a product read it."""
-    return all(
-        isinstance(use.operation, AssembleOp) and use.operation.parent is op.parent
-        for use in op.result.uses
-    )

@@ -21,7 +21,7 @@ from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 from pyptoc.dialects.expr import ONE, Expr
 from pyptoc.dialects.npu_attrs import Unit
 from pyptoc.dialects.pypto.matmul import MatmulOp, Product, ScaledMmOp
-from pyptoc.dialects.pypto.shape import AssembleOp, TransposeOp, ViewOp
+from pyptoc.dialects.pypto.shape import AssembleOp, FullOp, TransposeOp, ViewOp
 from pyptoc.dialects.record import record
 from pyptoc.dialects.tile_channel import HALVES
 from pyptoc.dialects.tile_types import BufType, bytes_of
@@ -55,6 +55,8 @@ class WorkingSet:
         for value in self.body.sizes:
             if not self.body.is_tile(value):
                 self._window(value)
+        for value, most in self.body.indices.items():
+            self._indices(value, most)
         for value in self.resident:
             size = self.body.windows[value]
             shape = size.most_rows, size.most_columns
@@ -88,7 +90,10 @@ class WorkingSet:
         """Where a use ends: with the outermost loop around it that repeats it."""
         home = value.owner if isinstance(value.owner, Block) else value.owner.parent
         found = self._at.get(op, 0)
-        if isinstance(op, ViewOp | TransposeOp):
+        passed_on = self.body.columns.passed_on(op)
+        if passed_on is not None:
+            found = max(found, self._last(passed_on))
+        elif isinstance(op, ViewOp | TransposeOp):
             return max(found, self._last(op.results[0]))
         while op.parent is not home and op.parent_op() is not None:
             outer = op.parent_op()
@@ -121,7 +126,29 @@ class WorkingSet:
         """A tile that is loaded for vector ops."""
         op = value.owner
         start = self._at.get(op, 0) if isinstance(op, Operation) else 0
-        self.live.keep("ub", sum(self._of(value)), start, self._last(value))
+        space = "l1" if self._only_crosses(value) else "ub"
+        self.live.keep(space, sum(self._of(value, space)), start, self._last(value))
+
+    def _indices(self, value: SSAValue, most: int) -> None:
+        """One row of indices."""
+        op = value.owner
+        start, end = self._trip(op) if isinstance(op, Operation) else (0, 0)
+        kept = bytes_of(BufType((1, most), element_type(value), "ub"))
+        self.live.keep("ub", kept, start, max(end, self._last(value)))
+
+    def _gather(self, op: Operation) -> None:
+        """What is read in a loop has a place of its own all of that time."""
+        start, end = self._trip(op)
+        for result in op.results:
+            self._cross(result)
+            kept = sum(self._of(result))
+            self.live.keep("ub", kept, start, max(end, self._last(result)))
+
+    def _trip(self, op: Operation) -> tuple[int, int]:
+        """The positions of the loop in which `op` stands, or only its own."""
+        loop = op.parent_op()
+        around = loop if loop in self._end and isinstance(loop, scf.ForOp) else op
+        return self._at.get(around, 0), self._end.get(around, 0)
 
     def _block(self, block: Block) -> None:
         for op in block.ops:
@@ -136,6 +163,8 @@ class WorkingSet:
                     pass
                 case _ if unit_of(op) == "vector":
                     self._compute(op)
+                case _ if unit_of(op) == "index":
+                    self._gather(op)
                 case _:
                     pass
 
@@ -187,11 +216,11 @@ class WorkingSet:
             yield 2 * sum(self._bytes(row, f32, "ub"))
 
     def _only_crosses(self, value: SSAValue) -> bool:
-        return all(isinstance(use.operation, MatmulOp) for use in value.uses)
+        return all(isinstance(op, MatmulOp) for op in self.body.columns.readers(value))
 
     def _cross(self, value: SSAValue) -> None:
         """A place in L1 for what products read of a vector result."""
-        if any(isinstance(use.operation, MatmulOp) for use in value.uses):
+        if any(isinstance(op, MatmulOp) for op in self.body.columns.readers(value)):
             self.live.keep("l1", sum(self._of(value, "l1")), 0, self.total)
 
     # -- products
@@ -228,18 +257,28 @@ class WorkingSet:
         arguments = op.body.block.args[1:]
         last = op.body.block.last_op
         assert last is not None
-        for argument, value, result in zip(
-            arguments, last.operands, op.results, strict=True
+        for initial, argument, value, result in zip(
+            op.iter_args, arguments, last.operands, op.results, strict=True
         ):
             if argument in self.body.dests:
                 continue
             size = sum(self._of(argument))
             self._cross(argument)
-            kept = self.live.keep("ub", size, start, max(end, self._last(result)))
+            kept = self._carried(initial, op) or self.live.keep("ub", size, start, 0)
+            kept.end = max(end, self._last(result))
             self.live.buffers[argument] = self.live.buffers[result] = kept
             if value in arguments and value is not argument:
                 self.live.keep("ub", size, self._at[last], end)
         self._block(op.body.block)
+
+    def _carried(self, initial: SSAValue, loop: scf.ForOp) -> Kept | None:
+        """The place of what a constant fills for a loop that carries it from there."""
+        filled = (
+            isinstance(initial.owner, FullOp) and initial.owner.parent is loop.parent
+        )
+        return (
+            self.live.buffers.get(initial) if filled and initial.has_one_use() else None
+        )
 
     def _branch(self, op: scf.IfOp) -> None:
         for result in op.results:

@@ -56,6 +56,14 @@ class Writer:
         self.arguments[name] = f"%{name}: tensor<{text}x{element}>"
         return name
 
+    def indices(self, shape: tuple[int, ...], most: int) -> str:
+        """A new tensor argument of numbers of rows."""
+        name = self.fresh("a")
+        draw = np.random.default_rng(self.random.randrange(1 << 30))
+        self.inputs[name] = draw.integers(0, most, shape).astype(np.int32)
+        self.arguments[name] = f"%{name}: tensor<{'x'.join(map(str, shape))}xi32>"
+        return name
+
 
 @dataclass
 class Nest:
@@ -106,6 +114,72 @@ class Nest:
         shape = (self.heads, self.rows, width)
         name = self.w.argument(shape, f"{self.heads}x{self.rows}x{width}", element)
         return self.define(f"pypto.view %{name}[%h, %i +: %m, :]", columns, element)
+
+    def rows_at(self, width: int, element: str, *, keys: bool) -> str:
+        """Rows of a tensor outside by indices, perhaps through a table of pages."""
+        w, rows = self.w, self.w.random.choice((1, 12, 40))
+        memory = w.argument((rows, width), f"{rows}x{width}", element)
+        total = self.total if keys else self.rows
+        numbers = w.indices((self.heads, total), rows)
+        where, name = w.fresh("x"), w.fresh("g")
+        box = "%j +: %n" if keys else "%i +: %m"
+        w.emit(f"%{where} = pypto.view %{numbers}[%h, {box}]")
+        through = ""
+        if rows > 1 and w.random.random() < 0.5:
+            table = w.indices((rows // 4,), rows // 4)
+            through = f" through %{table} page 4"
+        w.emit(f"%{name} = pypto.gather_rows %{memory} at %{where}{through}")
+        return name
+
+    def gather(self) -> None:
+        columns, element = self.columns(), self.w.random.choice(list(TYPES))
+        name = self.rows_at(self.sizes[columns], element, keys=False)
+        self.pool.append(Tile(name, columns, element))
+
+    def concat(self) -> None:
+        """Tiles side by side."""
+        fit = [t for t in self.pool if t.columns != self.keys]
+        one = self.w.random.choice(fit) if fit else None
+        if one is None:
+            return
+        fit = [t for t in fit if t.element == one.element]
+        chosen = [one, *(self.w.random.choice(fit) for _ in range(2))]
+        total = sum(self.sizes[tile.columns] for tile in chosen)
+        if total > 300:
+            return
+        self.sizes[f"c{total}"] = total
+        names = ", ".join(f"%{tile.name}" for tile in chosen)
+        self.define(f"pypto.concat {names} axis -1", f"c{total}", one.element)
+
+    def part(self) -> None:
+        """Some columns of a tile."""
+        tile = self.any()
+        if tile.columns == self.keys or self.sizes[tile.columns] < 16:
+            return
+        eighths = self.sizes[tile.columns] // 8
+        first = self.w.random.randrange(eighths)
+        size = 8 * self.w.random.randint(1, eighths - first)
+        self.sizes[f"c{size}"] = size
+        text = f"pypto.view %{tile.name}[:, {8 * first} +: {size}]"
+        self.define(text, f"c{size}", tile.element)
+
+    def key_rows(self, width: int, element: str) -> str:
+        """A tile of keys: a window, or rows from anywhere."""
+        w = self.w
+        if w.random.random() < 0.5:
+            text = f"{self.heads}x{self.total}x{width}"
+            shape = (self.heads, self.total, width)
+            name, right = w.argument(shape, text, element), w.fresh("k")
+            w.emit(f"%{right} = pypto.view %{name}[%h, %j +: %n, :]")
+            return right
+        half = width // 2
+        if w.random.random() < 0.5 or not half:
+            return self.rows_at(width, element, keys=True)
+        left = self.rows_at(half, element, keys=True)
+        rest = self.rows_at(width - half, element, keys=True)
+        right = w.fresh("k")
+        w.emit(f"%{right} = pypto.concat %{left}, %{rest} axis -1")
+        return right
 
     def any(self) -> Tile:
         return self.w.random.choice(self.pool)
@@ -176,20 +250,11 @@ class Nest:
         trans = self.w.random.random() < 0.4
         if left.columns == self.keys:
             columns = self.columns()
-            shape = (self.heads, self.total, self.sizes[columns])
-            text = f"{self.heads}x{self.total}x{self.sizes[columns]}"
-            name = self.w.argument(shape, text, left.element)
-            right = self.w.fresh("k")
-            self.w.emit(f"%{right} = pypto.view %{name}[%h, %j +: %n, :]")
+            right = self.key_rows(self.sizes[columns], left.element)
             trans = False
         elif self.keys is not None and self.w.random.random() < 0.6:
-            columns, depth = self.keys, self.sizes[left.columns]
-            shape = (self.heads, self.total, depth)
-            name = self.w.argument(
-                shape, f"{self.heads}x{self.total}x{depth}", left.element
-            )
-            right = self.w.fresh("k")
-            self.w.emit(f"%{right} = pypto.view %{name}[%h, %j +: %n, :]")
+            columns = self.keys
+            right = self.key_rows(self.sizes[left.columns], left.element)
             trans = True
         else:
             columns, depth = self.columns(), self.sizes[left.columns]
@@ -225,6 +290,9 @@ class Nest:
             self.binary,
             self.cast,
             self.fold,
+            self.gather,
+            self.concat,
+            self.part,
             self.product,
             self.product,
         )

@@ -12,43 +12,83 @@ func.func @sparse_attention_antiquant(
   %b    = pypto.dim %act_seqs, 0
   %s1   = pypto.index %t floordiv max(%b, 1)
   pypto.assert %s1 * %b == %t, "{1} tokens are not a whole number of steps for each sequence"
-  %qs   = pypto.concat %q_nope, %q_rope axis -1
   %rows = pypto.reshape %cache[-1, 656]
-  %o0   = pypto.full 0.0[%t, 128, 512] : tensor<?x128x512xbf16>     // a token with no key gives zeros
-  %out = pypto.forall (%r = 0 to %t) outs(%o = %o0) {tag = "token"} {
-    %i   = pypto.index %r floordiv %s1
-    %j   = pypto.index %r mod %s1
-    %act = pypto.read %act_seqs[%i]
-    %n   = pypto.index min(max(%act - %s1 + 1 + %j, 0), 2048)
-    %any = pypto.index %n > 0
-    scf.if %any {
-      %idx   = pypto.view %topk[%r, 0 +: %n]
-      %table = pypto.view %block_table[%i, :]
-      %kv    = pypto.gather_rows %rows at %idx through %table page 128 {tag = "gather"}    // [n, 656] i8
-      %kr    = pypto.view %kv[:, 512 +: 128] to bf16                                       // [n, 64]
-      %ks    = pypto.view %kv[:, 640 +: 16] to f32                                         // [n, 4]
-      %a0    = pypto.view %kv[:, 0 +: 128]
-      %c0    = pypto.view %ks[:, 0 +: 1]
-      %d0    = pypto.dequantize %a0 scales %c0 to bf16
-      %a1    = pypto.view %kv[:, 128 +: 128]
-      %c1    = pypto.view %ks[:, 1 +: 1]
-      %d1    = pypto.dequantize %a1 scales %c1 to bf16
-      %a2    = pypto.view %kv[:, 256 +: 128]
-      %c2    = pypto.view %ks[:, 2 +: 1]
-      %d2    = pypto.dequantize %a2 scales %c2 to bf16
-      %a3    = pypto.view %kv[:, 384 +: 128]
-      %c3    = pypto.view %ks[:, 3 +: 1]
-      %d3    = pypto.dequantize %a3 scales %c3 to bf16
-      %k     = pypto.concat %d0, %d1, %d2, %d3, %kr axis -1                                // [n, 576]
-      %kn    = pypto.view %k[:, 0 +: 512]
-      %q     = pypto.view %qs[%r, :, :]                                                    // [128, 576]
-      %s     = pypto.matmul %q, %k {b_trans, tag = "qk", tile = #pypto.cube<m = [128, 128], k = [64, 64], n = [256, 256]>}
-      %ss    = pypto.mul %s, 0.041666666666666664                                          // 576^-0.5
-      %p     = pypto.softmax %ss axis -1 {tag = "softmax", tile = #pypto.vec<8, 2048>}
-      %pb    = pypto.cast %p to bf16
-      %or    = pypto.matmul %pb, %kn to bf16 {tag = "pv", tile = #pypto.cube<m = [128, 128], k = [128, 128], n = [128, 128]>}
-      pypto.store %or into %o[%r, 0, 0]
+  %kr16 = pypto.view %rows[:, 512 +: 128] to bf16                       // [rows, 64]
+  %ks32 = pypto.view %rows[:, 640 +: 16] to f32                         // [rows, 4]
+  %n0 = pypto.view %rows[:, 0 +: 128]
+  %g0 = pypto.view %ks32[:, 0 +: 1]
+  %n1 = pypto.view %rows[:, 128 +: 128]
+  %g1 = pypto.view %ks32[:, 1 +: 1]
+  %n2 = pypto.view %rows[:, 256 +: 128]
+  %g2 = pypto.view %ks32[:, 2 +: 1]
+  %n3 = pypto.view %rows[:, 384 +: 128]
+  %g3 = pypto.view %ks32[:, 3 +: 1]
+  %o0   = pypto.empty[%t, 128, 512] : tensor<?x128x512xbf16>
+  %out = pypto.forall (%r = 0 to %t, %h = 0 to 4) outs(%o = %o0) {tag = "heads"} {
+    %i     = pypto.index %r floordiv %s1
+    %j     = pypto.index %r mod %s1
+    %act   = pypto.read %act_seqs[%i]
+    %n     = pypto.index min(max(%act - %s1 + 1 + %j, 0), 2048)
+    %g     = pypto.index %h * 32                                                         // a task has 32 of the heads
+    %table = pypto.view %block_table[%i, :]
+    %qn    = pypto.view %q_nope[%r, %g +: 32, :]
+    %qr    = pypto.view %q_rope[%r, %g +: 32, :]
+    %q     = pypto.concat %qn, %qr axis -1                                               // [32, 576]
+    // the greatest score of each head, and the sum of the weights
+    %m0 = pypto.full -inf[32, 1] : tensor<32x1xf32>
+    %l0 = pypto.full 0.0[32, 1] : tensor<32x1xf32>
+    %mx, %l = pypto.for (%pos +: %w = 0 to %n step 128) iter(%m1 = %m0, %l1 = %l0) {tag = "softmax"} {
+      %idx = pypto.view %topk[%r, %pos +: %w]
+      %a0  = pypto.gather_rows %n0 at %idx through %table page 128 {tag = "gather"}      // [w, 128] i8
+      %c0  = pypto.gather_rows %g0 at %idx through %table page 128                       // [w, 1] f32
+      %d0  = pypto.dequantize %a0 scales %c0 to bf16
+      %a1  = pypto.gather_rows %n1 at %idx through %table page 128 {tag = "gather"}      // [w, 128] i8
+      %c1  = pypto.gather_rows %g1 at %idx through %table page 128                       // [w, 1] f32
+      %d1  = pypto.dequantize %a1 scales %c1 to bf16
+      %a2  = pypto.gather_rows %n2 at %idx through %table page 128 {tag = "gather"}      // [w, 128] i8
+      %c2  = pypto.gather_rows %g2 at %idx through %table page 128                       // [w, 1] f32
+      %d2  = pypto.dequantize %a2 scales %c2 to bf16
+      %a3  = pypto.gather_rows %n3 at %idx through %table page 128 {tag = "gather"}      // [w, 128] i8
+      %c3  = pypto.gather_rows %g3 at %idx through %table page 128                       // [w, 1] f32
+      %d3  = pypto.dequantize %a3 scales %c3 to bf16
+      %kr  = pypto.gather_rows %kr16 at %idx through %table page 128 {tag = "gather"}    // [w, 64] bf16
+      %k   = pypto.concat %d0, %d1, %d2, %d3, %kr axis -1                                // [w, 576]
+      %s   = pypto.matmul %q, %k {b_trans, tag = "qk"}
+      %ss  = pypto.mul %s, 0.041666666666666664                                          // 576^-0.5
+      %m2, %l2, %e, %alpha = pypto.online_softmax %ss state %m1, %l1
+      pypto.yield %m2, %l2
     }
+    // the same scores again, so that weights are normalised before they are rounded
+    %a9 = pypto.full 0.0[32, 512] : tensor<32x512xf32>                                   // a token with no key gives zeros
+    %acc = pypto.for (%pos +: %w = 0 to %n step 128) iter(%acc1 = %a9) {tag = "values"} {
+      %idx = pypto.view %topk[%r, %pos +: %w]
+      %a0  = pypto.gather_rows %n0 at %idx through %table page 128 {tag = "gather"}      // [w, 128] i8
+      %c0  = pypto.gather_rows %g0 at %idx through %table page 128                       // [w, 1] f32
+      %d0  = pypto.dequantize %a0 scales %c0 to bf16
+      %a1  = pypto.gather_rows %n1 at %idx through %table page 128 {tag = "gather"}      // [w, 128] i8
+      %c1  = pypto.gather_rows %g1 at %idx through %table page 128                       // [w, 1] f32
+      %d1  = pypto.dequantize %a1 scales %c1 to bf16
+      %a2  = pypto.gather_rows %n2 at %idx through %table page 128 {tag = "gather"}      // [w, 128] i8
+      %c2  = pypto.gather_rows %g2 at %idx through %table page 128                       // [w, 1] f32
+      %d2  = pypto.dequantize %a2 scales %c2 to bf16
+      %a3  = pypto.gather_rows %n3 at %idx through %table page 128 {tag = "gather"}      // [w, 128] i8
+      %c3  = pypto.gather_rows %g3 at %idx through %table page 128                       // [w, 1] f32
+      %d3  = pypto.dequantize %a3 scales %c3 to bf16
+      %kr  = pypto.gather_rows %kr16 at %idx through %table page 128 {tag = "gather"}    // [w, 64] bf16
+      %k   = pypto.concat %d0, %d1, %d2, %d3, %kr axis -1                                // [w, 576]
+      %s   = pypto.matmul %q, %k {b_trans, tag = "qk"}
+      %ss  = pypto.mul %s, 0.041666666666666664                                          // 576^-0.5
+      %sm  = pypto.sub %ss, %mx
+      %e   = pypto.exp %sm
+      %p   = pypto.div %e, %l
+      %pb  = pypto.cast %p to bf16
+      %kn  = pypto.view %k[:, 0 +: 512]
+      %pv  = pypto.matmul %pb, %kn {tag = "pv"}
+      %acc2 = pypto.add %acc1, %pv
+      pypto.yield %acc2
+    }
+    %ob = pypto.cast %acc to bf16
+    pypto.store %ob into %o[%r, %g, 0]
   }
   func.return %out : tensor<?x128x512xbf16>
 }

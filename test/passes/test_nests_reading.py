@@ -170,3 +170,95 @@ def test_iterations_whose_place_was_read_are_kept_apart() -> None:
     with pytest.raises(CompileError) as caught:
         program.run(**inputs, starts=np.array([40, 0, 15], np.int32))
     assert "PTO406" in str(caught.value)
+
+
+GATHERED = """
+func.func @f(%q: tensor<?x24x160xbf16> {pypto.dims = ["T"]},
+    %kn: tensor<?x64xi8> {pypto.dims = ["R"]},
+    %ks: tensor<?x1xf32> {pypto.dims = ["R"]},
+    %kr: tensor<?x32xbf16> {pypto.dims = ["R"]},
+    %at: tensor<?x70xi32> {pypto.dims = ["T"]},
+    %table: tensor<?x5xi32> {pypto.dims = ["T"]})
+    -> tensor<?x24x128xf32> {
+  %t = pypto.dim %q, 0
+  %e = pypto.empty[%t, 24, 128] : tensor<?x24x128xf32>
+  %r = pypto.forall (%i = 0 to %t) outs(%o = %e) {
+    %x = pypto.view %q[%i, :, :]
+    %pages = pypto.view %table[%i, :]
+    %z = pypto.full 0.0[24, 128] : tensor<24x128xf32>
+    %sum = pypto.for (%j +: %n = 0 to 70 step 32) iter(%a = %z) {
+      %rows = pypto.view %at[%i, %j +: %n]
+      %k8 = pypto.gather_rows %kn at %rows through %pages page 8
+      %s = pypto.gather_rows %ks at %rows through %pages page 8
+      %d = pypto.dequantize %k8 scales %s to bf16
+      %b = pypto.mul %d, 2.0
+      %h = pypto.gather_rows %kr at %rows through %pages page 8
+      %k = pypto.concat %d, %b, %h axis -1
+      %w = pypto.view %k[:, 0 +: 128]
+      %y = pypto.matmul %x, %k {b_trans}
+      %f = pypto.floor %y
+      %l = pypto.minimum %f, 8.0
+      %g = pypto.maximum %l, -8.0
+      %p = pypto.cast %g to bf16
+      %v = pypto.matmul %p, %w
+      %c = pypto.add %a, %v
+      pypto.yield %c
+    }
+    pypto.store %sum into %o[%i, 0, 0]
+  }
+  func.return %r : tensor<?x24x128xf32>
+}
+"""
+TOKENS = 3
+
+
+def gathered(q: Any, kn: Any, ks: Any, kr: Any, at: Any, table: Any) -> Any:
+    q, kn, ks, kr = wide(q, kn, ks, kr)
+    out = np.zeros((len(q), 24, 128))
+    for token, rows in enumerate(at):
+        place = table[token, rows // 8] * 8 + rows % 8
+        d = kn[place] * ks[place]
+        k = np.concatenate([d, 2 * d, kr[place]], axis=1)
+        p = np.clip(np.floor(q[token] @ k.T), -8, 8)
+        out[token] = p @ k[:, :128]
+    return (out,)
+
+
+def gathering() -> Nest:
+    rng = np.random.default_rng(5)
+    shapes = {
+        "q": ((TOKENS, 24, 160), BF16),
+        "kn": ((56, 64), np.int8),
+        "kr": ((56, 32), BF16),
+    }
+    given = {
+        "ks": (2.0 ** rng.integers(-4, 1, (56, 1))).astype(np.float32),
+        "at": rng.integers(0, 40, (TOKENS, 70)).astype(np.int32),
+        "table": np.stack([rng.permutation(7)[:5] for _ in range(TOKENS)]).astype(
+            np.int32
+        ),
+    }
+    return Nest(GATHERED, shapes, gathered, given=given)
+
+
+@pytest.mark.parametrize("machine", ["ascend950", "ascend910b"])
+def test_rows_from_anywhere_are_read_on_chip(machine: str) -> None:
+    """One launch: what is gathered is in no memory but that of the cores."""
+    check(gathering(), machine)
+
+
+@pytest.mark.parametrize(
+    ("name", "row", "where"), [("at", 40, 5), ("at", -1, 5), ("table", 7, 5)]
+)
+def test_indices_that_name_no_row(name: str, row: int, where: int) -> None:
+    """The second vector core sees the last one of six, and says which it is."""
+    inputs = gathering().inputs()
+    inputs |= {key: inputs[key].copy() for key in ("at", "table")}
+    inputs[name][1, -1] = row
+    if name == "table":
+        inputs["at"][1] %= 32
+        inputs["at"][1, 69] = 39
+    with pytest.raises(CompileError) as caught:
+        pyptoc.compile(GATHERED).run(**inputs)
+    assert "PTO408" in str(caught.value)
+    assert f"position {where} of %rows" in str(caught.value)
