@@ -23,9 +23,9 @@ from pyptoc.passes.groups import CUT, FOLD, NARROW, Group, OpForm, common_domain
 from pyptoc.passes.index_shapes import SCATTERS, Scatter
 from pyptoc.passes.matmul_shape import may_split
 from pyptoc.passes.ownership import root_of
-from pyptoc.passes.shapes import Dims, Shapes, static_bound
+from pyptoc.passes.shapes import Shapes, static_bound
 from pyptoc.passes.structured import LEAVES, tensor_operands, unit_of
-from pyptoc.passes.windows import readers, window_of
+from pyptoc.passes.windows import is_stored_box, readers, window_of
 
 Forms = dict[Hashable, OpForm]
 """Of ops, by what their form depends on."""
@@ -183,23 +183,15 @@ class Grouping:
         root = root_of(op.dest)
         if root.owner in members:
             return True
-        box = tuple(map(self.shapes.mixed, op.mixed_offsets))
+        base = window_of(op.dest, self.shapes).base
         return any(
             root_of(value) is root
-            and (unit_of(member) != "vector" or not self._is_box(value, op, box))
+            and (
+                unit_of(member) != "vector"
+                or not is_stored_box(value, base, op, self.shapes)
+            )
             for member in members
             for value in tensor_operands(member)
-        )
-
-    def _is_box(self, value: SSAValue, store: AssembleOp, offsets: Dims) -> bool:
-        """Whether `value` is the box at `offsets` that `store` overwrites."""
-        window = window_of(value, self.shapes)
-        rank = len(window.offsets)
-        return (
-            window.base is window_of(store.dest, self.shapes).base
-            and window.offsets == offsets
-            and window.dims == tuple(range(rank - len(window.dims), rank))
-            and self.shapes.dims(value) == self.shapes.dims(store.source)
         )
 
     def _is_convex(self, members: set[Operation]) -> bool:
