@@ -73,6 +73,14 @@ def read_source(name: str, case: str | None = None) -> tuple[str, str]:
     return shown, _decode(shown, data)
 
 
+def source_of(given: str | os.PathLike[str]) -> tuple[str, str]:
+    """The name and the text of a path, or of MLIR text: it has a newline or a brace."""
+    text = os.fspath(given)
+    if isinstance(given, str) and ("\n" in text or "{" in text):
+        return "<string>", text
+    return read_source(text)
+
+
 def _decode(name: str, data: bytes) -> str:
     bad = data.find(b"\0")
     try:
