@@ -17,7 +17,7 @@ from pyptoc.dialects.diagnostics import CompileError, Diagnostic
 from pyptoc.dialects.record import record
 from pyptoc.files import FileError, read_source, write_text
 from pyptoc.manager import Reproducer, Watcher, run_passes
-from pyptoc.options import Options, UsageError
+from pyptoc.options import Options
 from pyptoc.pipeline import (
     default_pipeline,
     first_pass_for,
@@ -28,6 +28,7 @@ from pyptoc.pipeline import (
 from pyptoc.printing import module_text
 from pyptoc.report import Reporter, plain_error
 from pyptoc.step_times import Timing
+from pyptoc.usage import UsageError
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp

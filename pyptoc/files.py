@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, NoReturn
 
-from pyptoc.options import UsageError
+from pyptoc.usage import UsageError
 
 STDIN = "<stdin>"
 

@@ -6,7 +6,7 @@ import pytest
 from inprocess import call
 
 from pyptoc.expected import read_expectations
-from pyptoc.options import UsageError
+from pyptoc.usage import UsageError
 
 BAD = "  %z = pypto.add %x, %y"
 
