@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 
 def check(options: Options) -> None:
+    """Raises `UsageError` (PTO500) for options that do not go together."""
     if options.pipeline is not None and options.compile_to is not None:
         raise UsageError("--pipeline and --compile-to exclude each other")
     _check_reproducer(options)
