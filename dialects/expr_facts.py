@@ -28,7 +28,7 @@ _DEPTHS: Final = (3, _BUDGET)
 
 
 class Facts(Mapping[Hashable, Interval]):
-    """Ranges, bounds, equalities and multiples of symbols.
+    """Ranges, bounds and equalities of symbols.
 
     It is a mapping from keys to intervals, so it serves wherever ranges are asked for.
     """
@@ -38,7 +38,6 @@ class Facts(Mapping[Hashable, Interval]):
         self._lower: dict[Hashable, list[Expr]] = {}
         self._upper: dict[Hashable, list[Expr]] = {}
         self._equal: dict[Hashable, Expr] = {}
-        self._multiple: dict[Hashable, int] = {}
         self._known: list[Expr] = []
 
     def __getitem__(self, key: Hashable) -> Interval:
@@ -55,7 +54,6 @@ class Facts(Mapping[Hashable, Interval]):
         other._lower = {key: list(value) for key, value in self._lower.items()}
         other._upper = {key: list(value) for key, value in self._upper.items()}
         other._equal = dict(self._equal)
-        other._multiple = dict(self._multiple)
         other._known = list(self._known)
         return other
 
@@ -81,13 +79,6 @@ class Facts(Mapping[Hashable, Interval]):
                 self.assume_interval(key, Interval(None, range_of.hi))
             if not bound.is_const:
                 bounds.setdefault(key, []).append(bound)
-
-    def assume_multiple(self, key: Hashable, multiple: int) -> None:
-        """The symbol is a multiple of this number."""
-        self._multiple[key] = multiple
-
-    def multiple_of(self, key: Hashable) -> int:
-        return self._multiple.get(key, 1)
 
     def assume_le(self, a: Expr | int, b: Expr | int) -> None:
         """`a <= b` holds."""
@@ -170,8 +161,7 @@ def prove_multiple(e: Expr | int, multiple: int, ranges: Ranges) -> bool:
         e = ranges.rewrite(Expr.of(e))
     rest = Expr.of(e).mod(multiple)
     return all(
-        coefficient * _known_factor(atom, ranges) % multiple == 0
-        or _all_multiples(atom, multiple, ranges)
+        coefficient % multiple == 0 or _all_multiples(atom, multiple, ranges)
         for atom, coefficient in _plain(rest, multiple).terms.items()
     ) and (_plain(rest, multiple).constant % multiple == 0)
 
@@ -185,17 +175,6 @@ def _plain(e: Expr, multiple: int) -> Expr:
             if divisor.is_const and divisor.constant == multiple:
                 return inner
     return e
-
-
-def _known_factor(atom: Atom, ranges: Ranges) -> int:
-    if isinstance(atom, Symbol):
-        return ranges.multiple_of(atom.key) if isinstance(ranges, Facts) else 1
-    if isinstance(atom, Product):
-        factor = 1
-        for part, power in atom.factors.items():
-            factor *= _known_factor(part, ranges) ** power
-        return factor
-    return 1
 
 
 def _all_multiples(atom: Atom, multiple: int, ranges: Ranges) -> bool:

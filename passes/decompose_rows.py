@@ -22,8 +22,8 @@ from xdsl.ir import Operation, SSAValue
 
 from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.pypto.attrs import VecTileAttr
-from pyptoc.dialects.pypto.indexing import (
-    GatherRowsOp,
+from pyptoc.dialects.pypto.indexing import GatherRowsOp
+from pyptoc.dialects.pypto.scatters import (
     IndexAddOp,
     IndexPutOp,
     ScatterOp,

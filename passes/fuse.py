@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from functools import cached_property
-from typing import Protocol
 
 from xdsl.dialects import func, scf
 from xdsl.dialects.builtin import IntegerAttr, UnitAttr, i64
@@ -30,6 +29,7 @@ from pyptoc.passes.cut_choice import RowCuts, group_time, row_count
 from pyptoc.passes.cut_rows import Cut
 from pyptoc.passes.fuse_products import Fusing, products_of
 from pyptoc.passes.group_work import grid_loops, trips_of
+from pyptoc.passes.grouping import Grouping
 from pyptoc.passes.groups import (
     CUT,
     NARROW,
@@ -50,25 +50,6 @@ from pyptoc.runtime.machine import Machine
 
 CLEARLY = 0.98
 """The share of the time that more launches may take than there were."""
-
-
-class Grouping(Protocol):
-    """The groups of a block, as partition has formed them so far."""
-
-    ops: list[Operation]
-    group_of: dict[Operation, Group]
-
-    def groups(self) -> list[Group]:
-        """In block order."""
-        ...
-
-    def is_apart(self, ops: list[Operation], views: list[Operation]) -> bool:
-        """Whether nothing outside stands between `ops`, or is overwritten by them."""
-        ...
-
-    def assign(self, group: Group) -> None:
-        """The ops of `group` are in no other one."""
-        ...
 
 
 @record(frozen=False)

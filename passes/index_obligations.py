@@ -15,13 +15,12 @@ from typing import Any
 from xdsl.ir import Operation, SSAValue
 
 from pyptoc.dialects.expr import ONE, Expr
-from pyptoc.dialects.pypto.indexing import (
-    GatherOp,
+from pyptoc.dialects.pypto.indexing import GatherOp, TopkOp
+from pyptoc.dialects.pypto.scatters import (
     IndexAddOp,
     IndexPutOp,
     ScatterOp,
     ScatterRowsOp,
-    TopkOp,
 )
 from pyptoc.passes.obligation import Obligation, pair, sizes_of, value_name
 

@@ -25,13 +25,15 @@ from pyptoc.dialects.pypto.indexing import (
     ArgsortOp,
     GatherOp,
     GatherRowsOp,
-    IndexAddOp,
-    IndexPutOp,
     IndexSelectOp,
     OneHotOp,
+    TopkOp,
+)
+from pyptoc.dialects.pypto.scatters import (
+    IndexAddOp,
+    IndexPutOp,
     ScatterOp,
     ScatterRowsOp,
-    TopkOp,
 )
 from pyptoc.dialects.pypto.structure import WHOLE
 from pyptoc.dialects.record import record

@@ -25,7 +25,7 @@ from pyptoc.dialects.parallel import is_parallel
 from pyptoc.dialects.pypto.shape import AssembleOp, EmptyOp, FullOp, ViewOp
 from pyptoc.passes.shapes import Shapes
 from pyptoc.passes.structured import defined_in
-from pyptoc.passes.windows import window_of
+from pyptoc.passes.windows import is_stored_box
 
 
 def read_carried(function: func.FuncOp) -> dict[ViewOp, SSAValue]:
@@ -45,7 +45,7 @@ def read_carried(function: func.FuncOp) -> dict[ViewOp, SSAValue]:
                 continue
             stores = list(stores_into(argument))
             for view in list(views_in(loop, initial)):
-                if any(is_box_of(view, store, shapes) for store in stores):
+                if any(overwrites(store, view, shapes) for store in stores):
                     before.setdefault(view, initial)
                     view.operands[0] = argument
     return before
@@ -78,14 +78,8 @@ def views_in(loop: scf.ForOp, value: SSAValue) -> Iterator[ViewOp]:
             yield op
 
 
-def is_box_of(view: ViewOp, store: AssembleOp, shapes: Shapes) -> bool:
-    """Whether a view is the box that a store in its block overwrites."""
-    window = window_of(view.result, shapes)
-    rank, kept = len(window.offsets), len(window.dims)
-    return (
-        view.parent is store.parent
-        and window.base is view.source
-        and window.offsets == tuple(map(shapes.mixed, store.mixed_offsets))
-        and window.dims == tuple(range(rank - kept, rank))
-        and shapes.dims(view.result) == shapes.dims(store.source)
+def overwrites(store: AssembleOp, view: ViewOp, shapes: Shapes) -> bool:
+    """Whether a store, in the block of a view, writes to the box that is viewed."""
+    return view.parent is store.parent and is_stored_box(
+        view.result, view.source, store, shapes
     )

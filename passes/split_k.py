@@ -169,12 +169,12 @@ class SplitK:
         if self.atomic:
             filled = self._fill(initial)
             index = self._split_loop()
-            replace_op(self.tasks, self._with_parts(index, filled, ()))
+            replace_op(self.tasks, self._with_parts(filled, ()))
             return
         self._combine_for_others()
         parts = self._parts_destination(initial)
         index = self._split_loop()
-        self._replace(self._with_parts(index, parts, (index,)))
+        self._replace(self._with_parts(parts, (index,)))
 
     def _drop_empty_parts(self) -> bool:
         """Reduce the factor until each part has a step; whether two are left."""
@@ -272,13 +272,11 @@ class SplitK:
         loop.operands[1] = build.index(minimum(total, start + chunk))
         return index
 
-    def _with_parts(
-        self, index: SSAValue, parts: SSAValue, leading: Sequence[SSAValue]
-    ) -> TasksOp:
+    def _with_parts(self, parts: SSAValue, leading: Sequence[SSAValue]) -> TasksOp:
         """
         The tasks with one more axis.
 
-        Part `index` is assembled into `parts` at `leading`, or added to what is there.
+        A part is assembled into `parts` at `leading`, or added to what is there.
         """
         tasks = self.tasks
         out = tasks.block.args[-1]

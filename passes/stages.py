@@ -117,14 +117,14 @@ class _Solver:
         """For nodes that a buffer ties to others: why."""
         self.edges: list[tuple[Operation, Operation, int]] = []
         self.channels: dict[SSAValue, dict[bool, list[Operation]]] = {}
-        for unit, side in sides.items():
+        for side in sides.values():
             for number, node in enumerate(side.nodes):
                 self.parent[node], self.place[node] = node, number
             for node in side.nodes:
                 self._tie([node, *self._readers(node)])
             for web in side.webs:
                 self._web(web)
-            self._messages(unit, side)
+            self._messages(side)
         self._across()
 
     def run(self) -> Stuck | None:
@@ -204,7 +204,7 @@ class _Solver:
                     if node in written or later in written:
                         self.edges.append((node, later, 0))
 
-    def _messages(self, unit: Unit, side: Side) -> None:
+    def _messages(self, side: Side) -> None:
         popped: dict[SSAValue, Operation] = {}
         for node in side.nodes:
             for message in messages_in(node):

@@ -32,7 +32,7 @@ from xdsl.ir import Attribute, SSAValue
 from pyptoc.dialects.expr import ZERO, Expr
 from pyptoc.dialects.npu_attrs import Unit
 from pyptoc.dialects.npu_indexing import OneHotOp
-from pyptoc.dialects.pypto import indexing
+from pyptoc.dialects.pypto import indexing, scatters
 from pyptoc.dialects.pypto.attrs import VecTileAttr
 from pyptoc.dialects.pypto.elementwise import OrOp
 from pyptoc.dialects.pypto.shape import AssembleOp
@@ -234,12 +234,12 @@ class Body:
 def scatter_options(op: Scatter) -> dict[str, Attribute]:
     """What a scatter says besides where."""
     match op:
-        case indexing.ScatterRowsOp():
+        case scatters.ScatterRowsOp():
             return {} if op.unique is None else {"unique": UnitAttr()}
-        case indexing.ScatterOp():
+        case scatters.ScatterOp():
             adds = op.add is not None
-        case indexing.IndexPutOp():
+        case scatters.IndexPutOp():
             adds = op.accumulate is not None
-        case indexing.IndexAddOp():
+        case scatters.IndexAddOp():
             adds = True
     return {"combine": StringAttr("add")} if adds else {}

@@ -17,7 +17,7 @@ from xdsl.ir import Operation, SSAValue
 
 from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.pypto.scalars import ReadOp
-from pyptoc.dialects.pypto.shape import TransposeOp, ViewOp
+from pyptoc.dialects.pypto.shape import AssembleOp, TransposeOp, ViewOp
 from pyptoc.dialects.record import record
 from pyptoc.dialects.subscripts import ints
 from pyptoc.passes.shapes import Dims, Shapes
@@ -61,6 +61,20 @@ def _viewed(view: ViewOp, shapes: Shapes) -> Window:
     dropped = set(view.dropped_dims)
     dims = tuple(dim for axis, dim in enumerate(inner.dims) if axis not in dropped)
     return Window(inner.base, tuple(offsets), dims)
+
+
+def is_stored_box(
+    value: SSAValue, base: SSAValue, store: AssembleOp, shapes: Shapes
+) -> bool:
+    """Whether `value` is the box of `base` whose place and sizes `store` writes to."""
+    window = window_of(value, shapes)
+    rank = len(window.offsets)
+    return (
+        window.base is base
+        and window.offsets == tuple(map(shapes.mixed, store.mixed_offsets))
+        and window.dims == tuple(range(rank - len(window.dims), rank))
+        and shapes.dims(value) == shapes.dims(store.source)
+    )
 
 
 def read_place(read: ReadOp, shapes: Shapes) -> tuple[SSAValue, list[Expr]]:

@@ -301,7 +301,7 @@ def _compile(
 ) -> Program:
     from pyptoc.command import Unit, parse
     from pyptoc.dialects.context import make_context
-    from pyptoc.files import read_source
+    from pyptoc.files import source_of
     from pyptoc.manager import run_passes
     from pyptoc.pipeline import default_pipeline, first_pass_for
     from pyptoc.pipelines import Pipeline, as_machine
@@ -310,9 +310,7 @@ def _compile(
     machine = as_machine(machine)
     context = make_context(machine)
     if isinstance(source, str | os.PathLike):
-        text = os.fspath(source)
-        is_text = isinstance(source, str) and ("\n" in text or "{" in text)
-        unit = Unit("<string>", text) if is_text else Unit(*read_source(text))
+        unit = Unit(*source_of(source))
         module, again = parse(unit, context), lambda context: parse(unit, context)
     else:
         module, again = source.clone(), _copies(source.clone())

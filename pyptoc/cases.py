@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from pyptoc.dialects.record import record
 from pyptoc.files import atomic_file, is_operator, operator_name
-from pyptoc.options import Options, UsageError
+from pyptoc.options import Options
+from pyptoc.usage import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -22,8 +22,9 @@ import pyptoc
 from pyptoc import colors
 from pyptoc.collector import seldom_collecting
 from pyptoc.method_cache import kept_methods
-from pyptoc.options import Options, UsageError, parse_options
+from pyptoc.options import Options, parse_options
 from pyptoc.report import plain_error
+from pyptoc.usage import UsageError
 
 
 @seldom_collecting()

@@ -17,7 +17,7 @@ from pyptoc.dialects.diagnostics import CompileError, Diagnostic
 from pyptoc.dialects.record import record
 from pyptoc.files import FileError, read_source, write_text
 from pyptoc.manager import Reproducer, Watcher, run_passes
-from pyptoc.options import Options, UsageError
+from pyptoc.options import Options
 from pyptoc.pipeline import (
     default_pipeline,
     first_pass_for,
@@ -28,6 +28,7 @@ from pyptoc.pipeline import (
 from pyptoc.printing import module_text
 from pyptoc.report import Reporter, plain_error
 from pyptoc.step_times import Timing
+from pyptoc.usage import UsageError
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -152,19 +153,7 @@ def _compile_unit(
 
     context = make_context(machine)
     module = parse(unit, context)
-    if options.describe:
-        from pyptoc.describe import describe
-
-        print(describe(module, options.input or "-", options.entry))
-        return 0, None
-    if options.entry is not None:
-        from pyptoc.runtime.signature import find_entry
-
-        find_entry(module, options.entry)
-    if options.write_inputs is not None or options.write_golden is not None:
-        from pyptoc.cases import write_case
-
-        write_case(options, module)
+    if _done_with_source(options, module):
         return 0, None
     run = None
     if options.run or options.check_each:
@@ -206,6 +195,25 @@ def _compile_unit(
     if options.timing:
         sys.stderr.write(unit.timing.report(options.timing_display))
     return code, output
+
+
+def _done_with_source(options: Options, module: ModuleOp) -> bool:
+    """Does what is asked of the module as it is written; whether that is all."""
+    if options.describe:
+        from pyptoc.describe import describe
+
+        print(describe(module, options.input or "-", options.entry))
+        return True
+    if options.entry is not None:
+        from pyptoc.runtime.signature import find_entry
+
+        find_entry(module, options.entry)
+    if options.write_inputs is None and options.write_golden is None:
+        return False
+    from pyptoc.cases import write_case
+
+    write_case(options, module)
+    return True
 
 
 def parse(unit: Unit, context: PyptocContext) -> ModuleOp:

@@ -42,7 +42,8 @@ def configuration(pipeline: str | None, options: Options) -> str:
 
 def reproducing(options: Options, name: str, text: str) -> Options:
     """The options with what the reproducer `text` says; raises `UsageError`."""
-    from pyptoc.options import UsageError, parse_options
+    from pyptoc.options import parse_options
+    from pyptoc.usage import UsageError
 
     lines = text.splitlines()
     found = [n for n, line in enumerate(lines) if line.startswith(CONFIGURATION)]

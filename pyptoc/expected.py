@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING
 
 from pyptoc.dialects.diagnostics import Diagnostic, file_place
 from pyptoc.dialects.record import record
-from pyptoc.options import UsageError
 from pyptoc.report import Reporter
+from pyptoc.usage import UsageError
 
 if TYPE_CHECKING:
     from xdsl.ir import Attribute

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 
-from pyptoc.options import UsageError
+from pyptoc.usage import UsageError
 
 FAMILIES = {
     "10": "The text cannot be read: a spelling, a name or the nesting.",

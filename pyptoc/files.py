@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, NoReturn
 
-from pyptoc.options import UsageError
+from pyptoc.usage import UsageError
 
 STDIN = "<stdin>"
 
@@ -71,6 +71,14 @@ def read_source(name: str, case: str | None = None) -> tuple[str, str]:
     except ValueError as error:  # a NUL in the file name
         raise FileError(f"cannot read {name!r}: {error}") from error
     return shown, _decode(shown, data)
+
+
+def source_of(given: str | os.PathLike[str]) -> tuple[str, str]:
+    """The name and the text of a path, or of MLIR text: it has a newline or a brace."""
+    text = os.fspath(given)
+    if isinstance(given, str) and ("\n" in text or "{" in text):
+        return "<string>", text
+    return read_source(text)
 
 
 def _decode(name: str, data: bytes) -> str:

@@ -14,31 +14,11 @@ if TYPE_CHECKING:
 
 
 def check(options: Options) -> None:
+    """Raises `UsageError` (PTO500) for options that do not go together."""
     if options.pipeline is not None and options.compile_to is not None:
         raise UsageError("--pipeline and --compile-to exclude each other")
     _check_reproducer(options)
-    if not options.run:
-        only = {
-            "--outputs": options.outputs,
-            "--expect": options.expect,
-            "--tol": options.tol,
-        }
-        for name, value in only.items():
-            if value:
-                raise UsageError(f"{name} needs --run", "add --run")
-        used = options.check_each or options.simulate is not None or options.sweep
-        used = used or options.check or options.write_inputs or options.write_golden
-        used = used or options.explore
-        if not used and (
-            options.inputs or options.random_inputs is not None or options.bind
-        ):
-            raise UsageError(
-                "--inputs, --random-inputs and --bind need --run, --simulate, --check "
-                "or --check-each",
-                "add --run",
-            )
-    elif options.tol and not (options.expect or _has_golden(options)):
-        raise UsageError("--tol needs --expect", "add --expect=F.npz")
+    _check_run(options)
     if options.check == "trips" and options.run:
         raise UsageError(
             "--check=trips tries many sizes; --run is one", "leave one out"
@@ -72,6 +52,32 @@ def check(options: Options) -> None:
     _check_case(options)
     if options.run and options.simulate:
         raise UsageError("--run and --simulate exclude each other")
+
+
+def _check_run(options: Options) -> None:
+    """What only a run, or what needs inputs, can use."""
+    if not options.run:
+        only = {
+            "--outputs": options.outputs,
+            "--expect": options.expect,
+            "--tol": options.tol,
+        }
+        for name, value in only.items():
+            if value:
+                raise UsageError(f"{name} needs --run", "add --run")
+        used = options.check_each or options.simulate is not None or options.sweep
+        used = used or options.check or options.write_inputs or options.write_golden
+        used = used or options.explore
+        if not used and (
+            options.inputs or options.random_inputs is not None or options.bind
+        ):
+            raise UsageError(
+                "--inputs, --random-inputs and --bind need --run, --simulate, --check "
+                "or --check-each",
+                "add --run",
+            )
+    elif options.tol and not (options.expect or _has_golden(options)):
+        raise UsageError("--tol needs --expect", "add --expect=F.npz")
 
 
 def _check_reproducer(options: Options) -> None:

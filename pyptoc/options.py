@@ -14,7 +14,7 @@ from typing import NoReturn
 
 from pyptoc.option_checks import check
 from pyptoc.option_groups import build_parser
-from pyptoc.usage import UsageError as UsageError
+from pyptoc.usage import UsageError
 
 
 @dataclass

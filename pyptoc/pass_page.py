@@ -16,10 +16,10 @@ from itertools import pairwise
 from typing import Any
 
 from pyptoc.dialects.diagnostics import did_you_mean
-from pyptoc.options import UsageError
 from pyptoc.passes import LEVELS, PASSES, pass_class, pass_names
 from pyptoc.passes.base import PyptocPass
 from pyptoc.tables import table
+from pyptoc.usage import UsageError
 
 
 def passes() -> str:

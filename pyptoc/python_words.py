@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from pyptoc.dialects.diagnostics import CompileError, Diagnostic, file_place
-from pyptoc.options import UsageError
+from pyptoc.usage import UsageError
 
 _PHRASES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from pyptoc.dialects.diagnostics import CompileError, error
 from pyptoc.files import read_source, write_text
-from pyptoc.options import Options, UsageError
+from pyptoc.options import Options
 from pyptoc.report import Reporter
 from pyptoc.runtime.machine import machine_table
 from pyptoc.sweep_cache import Cache
@@ -28,6 +28,7 @@ from pyptoc.sweep_workers import PROCESSES, ProcessEndedError, check_executor
 from pyptoc.sweeping import Plan, Progress, SweepRow, best_of, plan_sweep, run_plan
 from pyptoc.tables import show as print_lines
 from pyptoc.tables import table
+from pyptoc.usage import UsageError
 
 MESSAGE = 60
 """So much of an error stands in the table."""

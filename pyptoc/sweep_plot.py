@@ -15,10 +15,10 @@ from typing import Any
 
 from pyptoc.dialects.record import record
 from pyptoc.files import atomic_file, write_text
-from pyptoc.options import UsageError
 from pyptoc.sweep_spec import show
 from pyptoc.sweep_workers import missing_extra
 from pyptoc.sweeping import SweepRow, best_of
+from pyptoc.usage import UsageError
 
 LIBRARIES = {".png": "matplotlib", ".svg": "matplotlib", ".html": "plotly"}
 WIDE = 8.0

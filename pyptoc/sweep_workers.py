@@ -15,8 +15,8 @@ from concurrent.futures.process import BrokenProcessPool
 from typing import Any, NoReturn
 
 from pyptoc.dialects.diagnostics import error
-from pyptoc.options import UsageError
 from pyptoc.sweep_point import Job, OtherToolError, measure
+from pyptoc.usage import UsageError
 
 Result = dict[str, Any]
 Done = Generator[tuple[Job, Result], None, None]

@@ -285,14 +285,12 @@ def sweep(
 
 def _read(source: str | os.PathLike[str] | ModuleOp) -> tuple[str, str]:
     """The name and the text of a path, a text or a module."""
-    from pyptoc.files import read_source
+    from pyptoc.files import source_of
     from pyptoc.printing import module_text
 
-    if not isinstance(source, str | os.PathLike):
-        return "<module>", module_text(source)
-    text = os.fspath(source)
-    is_text = isinstance(source, str) and ("\n" in text or "{" in text)
-    return ("<string>", text) if is_text else read_source(text)
+    if isinstance(source, str | os.PathLike):
+        return source_of(source)
+    return "<module>", module_text(source)
 
 
 def _plain(value: Any) -> Value:

@@ -15,8 +15,8 @@ from pathlib import Path
 from types import ModuleType
 
 from pyptoc.files import read_source
-from pyptoc.options import UsageError
 from pyptoc.passes import REGISTERED
+from pyptoc.usage import UsageError
 
 
 class LoadError(UsageError):

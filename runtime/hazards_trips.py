@@ -28,7 +28,6 @@ from pyptoc.runtime.signature import Signature
 MOST_TRIPS = 24
 """Loops that were walked further repeat nothing: each trip is another one."""
 
-
 MOST_TOGETHER = 200
 """Choices of several sizes that are tried: each takes as long as `--check`."""
 

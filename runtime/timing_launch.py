@@ -235,6 +235,11 @@ class Placing:
                     run.ends[task] = end
                 if SelectorKind.OVERLAPS in kinds:
                     self._note(miss, end)
+        self._leave(run)
+        return run
+
+    def _leave(self, run: LaunchRun) -> None:
+        """Set when the launch lasts; take the chip to where it is after it."""
         run.start = min((task.start for task in run.tasks), default=self.issued)
         run.end = max((task.end for task in run.tasks), default=self.issued)
         if run.tasks:
@@ -242,13 +247,12 @@ class Placing:
             burst.join(run, self._outside(run))
             run.end = max(run.end, burst.over(self.sharing))
             burst.end = max(burst.end, run.end)
-        for lane in lanes:
+        for lane in run.lanes:
             if lane.last is None:
                 continue
             for core in lane.cores:
                 self.chip.free[core] = max(self.chip.free[core], lane.finish)
                 self.chip.last[core] = lane.last
-        return run
 
     def _outside(self, run: LaunchRun) -> int:
         """The bytes that all tasks move from and to L2 or HBM."""

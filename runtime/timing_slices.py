@@ -80,44 +80,41 @@ class Deciding:
         self.reads = self._reads()
         """What reads an element on which a deciding value depends."""
 
-    def _signature(self) -> list[SSAValue]:
-        top, found, seen = self.kernel.block, list[SSAValue](), set[SSAValue]()
+    def _behind(self, stops: Callable[[Operation], bool]) -> Iterator[SSAValue]:
+        """What the deciding values depend on, each once, but behind ops that stop."""
+        seen = set[SSAValue]()
         waiting = list(self.values)
         while waiting:
             value = waiting.pop()
             if value in seen:
                 continue
             seen.add(value)
+            yield value
+            owner = value.owner
+            if not isinstance(owner, Operation):
+                if owner is not self.kernel.block:
+                    waiting += _carried(cast(BlockArgument, value))
+            elif not stops(owner):
+                waiting += _inputs(owner, cast(OpResult, value))
+
+    def _signature(self) -> list[SSAValue]:
+        top, found = self.kernel.block, list[SSAValue]()
+
+        def is_at_top(op: Operation) -> bool:
+            return op.parent is top and is_pure(op)
+
+        for value in self._behind(is_at_top):
             owner = value.owner
             if isinstance(owner, Operation):
-                if owner.parent is top and is_pure(owner):
-                    if owner.name != "arith.constant":
-                        found.append(value)
-                    continue
-                waiting += _inputs(owner, cast(OpResult, value))
-            elif owner is top:
-                if not isinstance(value.type, MemRefType):
+                if is_at_top(owner) and owner.name != "arith.constant":
                     found.append(value)
-            else:
-                waiting += _carried(cast(BlockArgument, value))
+            elif owner is top and not isinstance(value.type, MemRefType):
+                found.append(value)
         return found
 
     def _reads(self) -> set[ReadOp]:
-        found, seen = set[ReadOp](), set[SSAValue]()
-        waiting = list(self.values)
-        while waiting:
-            value = waiting.pop()
-            if value in seen:
-                continue
-            seen.add(value)
-            owner = value.owner
-            if isinstance(owner, Operation):
-                if isinstance(owner, ReadOp):
-                    found.add(owner)
-                waiting += _inputs(owner, cast(OpResult, value))
-            elif owner is not self.kernel.block:
-                waiting += _carried(cast(BlockArgument, value))
-        return found
+        owners = (value.owner for value in self._behind(lambda _: False))
+        return {owner for owner in owners if isinstance(owner, ReadOp)}
 
     def of_loop(self, loop: scf.ForOp) -> LoopKey | None:
         """What an iteration does by its index; None where that is not known."""

@@ -16,10 +16,11 @@ from pyptoc.dialects.diagnostics import CompileError, Diagnostic
 from pyptoc.explorer.page import Shown, page
 from pyptoc.explorer.recorder import Recorder
 from pyptoc.files import atomic_file, read_source, write_text
-from pyptoc.options import Options, UsageError
+from pyptoc.options import Options
 from pyptoc.printing import module_text
 from pyptoc.report import Reporter
 from pyptoc.runtime.machine import load_machine
+from pyptoc.usage import UsageError
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp

@@ -266,12 +266,12 @@ def test_facts_carry_over_an_equality():
 
 def test_multiples():
     facts = Facts()
-    facts.assume_multiple("a", 16)
-    assert prove_multiple(A + 32 * B, 16, facts)
-    assert prove_multiple(minimum(A, 64), 16, facts)
-    assert not prove_multiple(A + 8, 16, facts)
+    facts.assume_eq(C, 8 * A)
+    assert prove_multiple(16 * A + 32 * B, 16, facts)
+    assert prove_multiple(minimum(16 * A, 64), 16, facts)
+    assert not prove_multiple(16 * A + 8, 16, facts)
     assert not prove_multiple(B, 2, facts)
-    assert prove_multiple(A * B + 4 * A, 16, facts)
+    assert prove_multiple(16 * A * B + 4 * C, 16, facts)
     assert not prove_multiple(A.floordiv(16), 16, facts)
 
 

@@ -12,6 +12,7 @@ from pyptoc.dialects.pypto import (
     matmul,
     quantising,
     reduce,
+    scatters,
     shape,
 )
 from pyptoc.dialects.pypto.elementwise import BINARY_OPS, UNARY_OPS, CastOp, WhereOp
@@ -57,10 +58,10 @@ LEGAL = {
     quantising.QuantMxOp: ([DATA], [-1, parse("f8E5M2")]),
     indexing.TopkOp: ([DATA, ("4x", "i32")], []),
     indexing.GatherRowsOp: ([DATA, INDICES, INDICES], []),
-    indexing.ScatterRowsOp: ([("?x8x", "f32"), DATA, INDICES], []),
+    scatters.ScatterRowsOp: ([("?x8x", "f32"), DATA, INDICES], []),
     indexing.GatherOp: ([DATA, ("4x2x", "i32")], [-1]),
     indexing.IndexSelectOp: ([DATA, INDICES], [0]),
-    indexing.IndexAddOp: ([("?x8x", "f32"), DATA, INDICES], [0]),
+    scatters.IndexAddOp: ([("?x8x", "f32"), DATA, INDICES], [0]),
     indexing.OneHotOp: ([("4x8x", "i32")], [16]),
     shape.TransposeOp: ([DATA], [[1, 0]]),
     shape.ConcatOp: ([DATA, DATA], []),
@@ -156,7 +157,7 @@ AXES = [
     (indexing.TopkOp, [DATA], {"k": 2}),
     (indexing.GatherOp, [DATA, ("4x2x", "i32")], {}),
     (indexing.IndexSelectOp, [DATA, INDICES], {}),
-    (indexing.IndexAddOp, [("?x8x", "f32"), DATA, INDICES], {}),
+    (scatters.IndexAddOp, [("?x8x", "f32"), DATA, INDICES], {}),
     (shape.ConcatOp, [DATA, DATA], {}),
 ]
 
@@ -177,7 +178,7 @@ def test_what_else_only_make_can_get_wrong():
     assert code_of(matmul.MmaOp, x, value("4x2xbf16"), value("3x8xbf16")) == "PTO120"
     assert code_of(composite.SwigluOp, value(tensor("", "f32"))) == "PTO135"
     truths = value(tensor("4x8x", "i1")), value("4xi32")
-    assert code_of(indexing.IndexAddOp, c, *truths, axis=0) == "PTO111"
+    assert code_of(scatters.IndexAddOp, c, *truths, axis=0) == "PTO111"
     state = value("1xf32"), value("1xf32")
     scores = value(tensor("", "f32"))
     assert code_of(composite.OnlineSoftmaxOp, scores, *state) == "PTO135"

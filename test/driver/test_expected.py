@@ -6,7 +6,7 @@ import pytest
 from inprocess import call
 
 from pyptoc.expected import read_expectations
-from pyptoc.options import UsageError
+from pyptoc.usage import UsageError
 
 BAD = "  %z = pypto.add %x, %y"
 
@@ -155,3 +155,36 @@ class TestHolding:
         )
         assert code == 1
         assert 'expected error "infer-tiles" was not reported' in err
+
+
+class TestFiles:
+    """What is no function, and files of several modules."""
+
+    def check(self, text: str, *argv: str) -> tuple[int, str]:
+        code, _, err = call(
+            "-", "--pipeline=", "--verify-diagnostics", *argv, stdin=text
+        )
+        return code, err
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "nonsense // expected-error {{PTO}}",
+            "// expected-error@+1 {{PTO}}\nnonsense",
+            "// expected-error@below {{PTO}}\nnonsense",
+            "nonsense\n// expected-error@above {{PTO}}",
+            "nonsense\n\n// expected-error@-2 {{PTO}}",
+            function(),
+        ],
+    )
+    def test_expected(self, text: str) -> None:
+        assert self.check(text) == (0, "")
+
+    def test_not_reported(self) -> None:
+        code, err = self.check(function() + "// expected-error {{something}}\n")
+        assert code == 1
+        assert '<stdin>:4: expected error "something" was not reported' in err
+
+    def test_split(self) -> None:
+        text = "nonsense // expected-error {{PTO}}\n// -----\n" * 2
+        assert self.check(text, "--split-input-file") == (0, "")

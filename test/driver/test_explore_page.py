@@ -231,7 +231,7 @@ def test_where_a_line_comes_from(demo: Page) -> None:
     demo.check()
 
 
-def test_views(demo: Page) -> None:
+def test_remarks(demo: Page) -> None:
     demo.click("#tab-remarks")
     remarks = demo.run(
         "return explorer.data.steps.flatMap((step) =>"
@@ -249,7 +249,10 @@ def test_views(demo: Page) -> None:
     )
     said = demo.run("return explorer.data.steps[explorer.state.step].remarks")
     assert sorted("\n".join(marked).split("\n")) == sorted(r["message"] for r in said)
+    demo.check()
 
+
+def test_memory(demo: Page) -> None:
     demo.click("#tab-memory")
     for at, kernel in enumerate(demo.run("return explorer.data.memory")):
         demo.run(
@@ -267,7 +270,10 @@ def test_views(demo: Page) -> None:
     demo.click("#view-memory tbody tr:first-child")
     assert demo.step == "schedule"
     assert demo.cursor().strip().startswith(f"{name} = tile.alloc")
+    demo.check()
 
+
+def test_task_graph(demo: Page) -> None:
     demo.click("#tab-launches")
     graph = demo.run("return explorer.data.launches")
     assert demo.count(".node") == len(graph["nodes"]) > 1
@@ -277,7 +283,10 @@ def test_views(demo: Page) -> None:
     assert demo.count(".edge.on") > 0
     demo.click(".node:last-of-type")
     assert "npu.launch" in demo.cursor()
+    demo.check()
 
+
+def test_timeline(demo: Page) -> None:
     demo.click("#tab-timeline")
     time = demo.run("return explorer.data.timeline")
     assert demo.count("#view-timeline tbody tr") == len(time["launches"])

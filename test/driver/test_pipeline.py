@@ -288,6 +288,11 @@ class TestDumps:
 
 
 class TestFailures:
+    def test_stays_with_expected_diagnostics(self) -> None:
+        code, _, err = compiled("--pipeline=test-crash", "--verify-diagnostics")
+        assert code == 2
+        reproducer_of(err).unlink()
+
     def test_an_internal_error_exits_2_with_a_reproducer(self) -> None:
         code, out, err = compiled("--pipeline=test-mark,test-crash")
         assert (code, out) == (2, "")
@@ -453,52 +458,3 @@ class TestSplit:
             text=text,
         )
         assert sorted(path.name for path in tmp_path.iterdir()) == ["0", "1"]
-
-
-class TestVerifyDiagnostics:
-    def check(self, text: str, *argv: str) -> tuple[int, str]:
-        code, _, err = compiled("--pipeline=", "--verify-diagnostics", *argv, text=text)
-        return code, err
-
-    @pytest.mark.parametrize(
-        "text",
-        [
-            "nonsense // expected-error {{PTO}}",
-            "// expected-error@+1 {{PTO}}\nnonsense",
-            "// expected-error@below {{PTO}}\nnonsense",
-            "nonsense\n// expected-error@above {{PTO}}",
-            "nonsense\n\n// expected-error@-2 {{PTO}}",
-            FUNCTION,
-        ],
-    )
-    def test_expected(self, text: str) -> None:
-        assert self.check(text) == (0, "")
-
-    def test_not_reported(self) -> None:
-        code, err = self.check(FUNCTION + "// expected-error {{something}}\n")
-        assert code == 1
-        assert '<stdin>:4: expected error "something" was not reported' in err
-
-    @pytest.mark.parametrize(
-        "comment",
-        [
-            "",
-            "// expected-error {{another text}}",
-            "// expected-warning {{PTO}}",
-            "// expected-error@+1 {{PTO}}",
-            "// expected-note {{PTO}}",
-        ],
-    )
-    def test_not_expected(self, comment: str) -> None:
-        code, err = self.check(f"nonsense {comment}\n")
-        assert code == 1
-        assert "not expected:" in err
-
-    def test_split(self) -> None:
-        text = "nonsense // expected-error {{PTO}}\n// -----\n" * 2
-        assert self.check(text, "--split-input-file") == (0, "")
-
-    def test_internal_errors_stay(self) -> None:
-        code, _, err = compiled("--pipeline=test-crash", "--verify-diagnostics")
-        assert code == 2
-        reproducer_of(err).unlink()
