@@ -132,7 +132,8 @@ def _key(
             continue
         used: Sequence[Any] = op.extents if isinstance(op, LoadOp) else op.operands
         for value in used:
-            outside = isinstance(value, SSAValue) and value not in inside
-            if outside and isinstance(value.type, IndexType | IntegerType):
+            if not isinstance(value, SSAValue) or value in inside:
+                continue
+            if isinstance(value.type, IndexType | IntegerType):
                 found[value] = None
     return tuple(found)
