@@ -179,13 +179,13 @@ func.func @f(%q: tensor<?x24x160xbf16> {pypto.dims = ["T"]},
     %kr: tensor<?x32xbf16> {pypto.dims = ["R"]},
     %at: tensor<?x70xi32> {pypto.dims = ["T"]},
     %table: tensor<?x5xi32> {pypto.dims = ["T"]})
-    -> tensor<?x24x128xf32> {
+    -> tensor<?x24x96xf32> {
   %t = pypto.dim %q, 0
-  %e = pypto.empty[%t, 24, 128] : tensor<?x24x128xf32>
+  %e = pypto.empty[%t, 24, 96] : tensor<?x24x96xf32>
   %r = pypto.forall (%i = 0 to %t) outs(%o = %e) {
     %x = pypto.view %q[%i, :, :]
     %pages = pypto.view %table[%i, :]
-    %z = pypto.full 0.0[24, 128] : tensor<24x128xf32>
+    %z = pypto.full 0.0[24, 96] : tensor<24x96xf32>
     %sum = pypto.for (%j +: %n = 0 to 70 step 32) iter(%a = %z) {
       %rows = pypto.view %at[%i, %j +: %n]
       %k8 = pypto.gather_rows %kn at %rows through %pages page 8
@@ -194,7 +194,7 @@ func.func @f(%q: tensor<?x24x160xbf16> {pypto.dims = ["T"]},
       %b = pypto.mul %d, 2.0
       %h = pypto.gather_rows %kr at %rows through %pages page 8
       %k = pypto.concat %d, %b, %h axis -1
-      %w = pypto.view %k[:, 0 +: 128]
+      %w = pypto.view %k[:, 64 +: 96]
       %y = pypto.matmul %x, %k {b_trans}
       %f = pypto.floor %y
       %l = pypto.minimum %f, 8.0
@@ -206,21 +206,60 @@ func.func @f(%q: tensor<?x24x160xbf16> {pypto.dims = ["T"]},
     }
     pypto.store %sum into %o[%i, 0, 0]
   }
-  func.return %r : tensor<?x24x128xf32>
+  func.return %r : tensor<?x24x96xf32>
 }
 """
+
+BESIDE = """
+func.func @f(%x: tensor<48x64xf16>, %u: tensor<64x32xf16>, %v: tensor<64x64xf16>,
+    %w: tensor<96x32xf16>) -> (tensor<48x32xf32>, tensor<48x96xf32>) {
+  %e = pypto.empty[48, 32] : tensor<48x32xf32>
+  %f = pypto.empty[48, 96] : tensor<48x96xf32>
+  %r, %s = pypto.forall (%i = 0 to 48 step 16) outs(%o = %e, %p = %f) {
+    %a = pypto.view %x[%i +: 16, :]
+    %b = pypto.matmul %a, %u
+    %c = pypto.matmul %a, %v
+    %d = pypto.concat %b, %c axis -1
+    %g = pypto.relu %d
+    %h = pypto.cast %g to f16
+    %y = pypto.matmul %h, %w
+    pypto.store %y into %o[%i, 0]
+    pypto.store %d into %p[%i, 0]
+  }
+  func.return %r, %s : tensor<48x32xf32>, tensor<48x96xf32>
+}
+"""
+
+
+def beside(x: Any, u: Any, v: Any, w: Any) -> Any:
+    x, u, v, w = wide(x, u, v, w)
+    d = np.concatenate([x @ u, x @ v], axis=1)
+    return np.maximum(d, 0).astype(F16).astype(float) @ w, d
+
+
+def test_products_side_by_side() -> None:
+    """Each is read on chip, and what is stored of both is two stores."""
+    shapes = {
+        "x": ((48, 64), F16),
+        "u": ((64, 32), F16),
+        "v": ((64, 64), F16),
+        "w": ((96, 32), F16),
+    }
+    check(Nest(BESIDE, shapes, beside))
+
+
 TOKENS = 3
 
 
 def gathered(q: Any, kn: Any, ks: Any, kr: Any, at: Any, table: Any) -> Any:
     q, kn, ks, kr = wide(q, kn, ks, kr)
-    out = np.zeros((len(q), 24, 128))
+    out = np.zeros((len(q), 24, 96))
     for token, rows in enumerate(at):
         place = table[token, rows // 8] * 8 + rows % 8
         d = kn[place] * ks[place]
         k = np.concatenate([d, 2 * d, kr[place]], axis=1)
         p = np.clip(np.floor(q[token] @ k.T), -8, 8)
-        out[token] = p @ k[:, :128]
+        out[token] = p @ k[:, 64:]
     return (out,)
 
 
