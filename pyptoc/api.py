@@ -99,6 +99,12 @@ class Program:
             self._texts[count] = module_text(module)
         return self._texts[count]
 
+    def __repr__(self) -> str:
+        from pyptoc.describe import describe_program
+
+        what = describe_program(self.module)
+        return f"<Program @{self.signature.name} for {self.machine.name}: {what}>"
+
     def _repr_html_(self) -> str:
         from pyptoc.runtime.notebook import table_html, text_html, title_html
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+from pyptoc.describe import describe_program
 from pyptoc.options import Options
-from pyptoc.run_command import describe_program
 from pyptoc.simulate_command import sized_inputs
 from pyptoc.step_times import Timing
 from pyptoc.tables import show

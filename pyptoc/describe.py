@@ -1,5 +1,5 @@
 """
-`--describe`: what inputs an operator wants and what it gives.
+`--describe`: what inputs an operator wants and what it gives; a program in words.
 """
 
 from __future__ import annotations
@@ -64,3 +64,23 @@ def _data(argument: Argument) -> str:
         return "2^-4 to 1" if kind == "f8E8M0FNU" else "uniform -1 to 1"
     what = rule.of or f"{rule.low} to {rule.high}"
     return f"{rule.kind} {what}" + (", skip" if rule.skip else "")
+
+
+def describe_program(module: ModuleOp) -> str:
+    """How many kernels, launches or tasks a module has, in words."""
+    names = [op.name for op in module.walk()]
+    counts = {
+        word: names.count(name)
+        for word, name in (
+            ("kernel", "npu.kernel"),
+            ("launch", "npu.launch"),
+            ("task group", "npu.tasks"),
+        )
+    }
+    plural = {"launch": "launches"}
+    parts = [
+        f"{count} {word if count == 1 else plural.get(word, word + 's')}"
+        for word, count in counts.items()
+        if count
+    ]
+    return ", ".join(parts) or "interpreted at the tensor level"

@@ -183,7 +183,8 @@ def make_pass(name: str, options: dict[str, list[str]]) -> PyptocPass:
             None,
             CODE,
             f"unknown pass '{name}'",
-            help=did_you_mean(name, known) or "pyptoc --list-passes lists them",
+            help=did_you_mean(name, known)
+            or "pyptoc --list-passes lists them; --load-module=F.py adds your own",
         )
     cls = pass_class(name)
     hints = typing.get_type_hints(cls) if options else {}

@@ -14,6 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pyptoc.check_each import CheckEach
+from pyptoc.describe import describe_program
 from pyptoc.files import atomic_file
 from pyptoc.manager import Watcher
 from pyptoc.options import Options
@@ -144,26 +145,6 @@ class RunCommand:
         if self.seed is not None:
             parts.append(f" seed {self.seed}")
         return "  ".join(parts)
-
-
-def describe_program(module: ModuleOp) -> str:
-    """How many kernels, launches or tasks a module has, in words."""
-    names = [op.name for op in module.walk()]
-    counts = {
-        word: names.count(name)
-        for word, name in (
-            ("kernel", "npu.kernel"),
-            ("launch", "npu.launch"),
-            ("task group", "npu.tasks"),
-        )
-    }
-    plural = {"launch": "launches"}
-    parts = [
-        f"{count} {word if count == 1 else plural.get(word, word + 's')}"
-        for word, count in counts.items()
-        if count
-    ]
-    return ", ".join(parts) or "interpreted at the tensor level"
 
 
 def comparison_table(rows: Sequence[Comparison]) -> list[str]:

@@ -98,7 +98,7 @@ def _require_sizes(
             None,
             "PTO503",
             f"sizes to choose: {', '.join(unknown)}",
-            rule=f"@{signature.name} has dynamic sizes; made-up inputs need them",
+            rule=f"@{signature.name} has dynamic sizes; they are not known",
             help=f"--bind={example}",
         )
 

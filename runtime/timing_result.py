@@ -265,13 +265,20 @@ class Timeline:
         """The critical path in instructions, in the order of the first of each."""
         return self._path()
 
-    def _repr_html_(self) -> str:
-        from pyptoc.runtime.notebook import table_html, title_html
+    def __repr__(self) -> str:
+        return f"<Timeline of {self._title}>"
 
-        title = (
+    @property
+    def _title(self) -> str:
+        return (
             f"@{self.operator} on {self.machine.name}: {1e6 * self.seconds:.2f} us "
             f"modelled, bound: {self.bound}"
         )
+
+    def _repr_html_(self) -> str:
+        from pyptoc.runtime.notebook import table_html, title_html
+
+        title = self._title
         rows = [
             (
                 *(kernel.ran[0].tag, kernel.ran[0].kernel, len(kernel.ran)),

@@ -50,6 +50,37 @@ def test_headings_exist(page: Path) -> None:
         assert heading in map(str.lower, names), f"{file}#{heading}"
 
 
+TILE = ("m = [16, 16], k = [256, 256]", "m = [256, 256], k = [64, 256]")
+
+
+def indented(text: str) -> list[str]:
+    return [f"    {line}".rstrip() for line in text.splitlines()]
+
+
+def test_the_readme_shows_what_is_printed(tmp_path: Path, monkeypatch) -> None:
+    """The table of a case, an error, a simulation: as today's tree prints them."""
+    shown = (ROOT / "README.md").read_text().splitlines()
+    name = "@grouped_matmul_swiglu_quant"
+    _, out, _ = call(name, "--case=given", "--run")
+    for line in indented(out)[-4:]:
+        assert line in shown
+    _, text, _ = call(name, "--print-source")
+    for old, new in (TILE, ("n = [256, 256]", "n = [512, 512]")):
+        assert old in text
+        text = text.replace(old, new)
+    monkeypatch.chdir(tmp_path)
+    Path("mine.mlir").write_text(text)
+    _, _, err = call("mine.mlir")
+    at = shown.index(indented(err)[0])
+    assert shown[at : at + 6] == indented(err)[:6]
+    _, out, _ = call("@flash_attention", "--simulate", "--bind=B=1,Sq=4096,Skv=4096")
+    for line in indented(out):
+        cut = [
+            one for one in shown if one.endswith("...") and line.startswith(one[:-3])
+        ]
+        assert line in shown or cut, line
+
+
 def test_options_exist() -> None:
     text = call("--help")[1] + "".join(f"--{name} " for name in DEFAULT_PIPELINE)
     for page in PAGES:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -302,3 +303,12 @@ def test_what_is_no_array(value, text) -> None:
     with pytest.raises(pyptoc.CompileError, match=text) as found:
         pyptoc.compile(TEXT).run(x=X, s=value)
     assert found.value.diagnostics[0].code == "PTO501"
+
+
+def test_a_terminal_shows_one_line() -> None:
+    program = pyptoc.compile("@softmax")
+    assert repr(program) == "<Program @softmax for ascend950: 1 kernel, 1 launch>"
+    shown = repr(program.simulate(t=4))
+    assert re.fullmatch(
+        r"<Timeline of @softmax on ascend950: [\d.]+ us modelled, bound: \w+>", shown
+    )
