@@ -43,6 +43,14 @@ def shows(name: str) -> bool:
     )
 
 
+def test_the_readme_has_some_of_them() -> None:
+    text = (ROOT / "README.md").read_text().partition("## Beside other tools")[2]
+    shown = [line for line in text.splitlines() if line.startswith("| ")][1:]
+    short = [f"| {' | '.join((*row[:2], *row[3:]))} |" for row in ROWS]
+    assert len(shown) > 10
+    assert [line for line in shown if line not in short] == []
+
+
 def test_a_wrong_name_is_found() -> None:
     assert not shows("test_no_such_thing")
     assert not shows("no-such.mlir")
