@@ -1,5 +1,6 @@
 // Sparse attention of DeepSeek-V3.2-Exp on packed cache rows: 512 i8 | 64 bf16 | 4 f32, 656 bytes a row.  Each query
 // token attends to its top-k rows, gathered through the page table from reinterpreting views.
+// In steps of 128 keys, 32 heads a task, so that all of it is one launch and keys stay on chip.
 func.func @sparse_attention_antiquant(
     %q_nope: tensor<?x128x512xbf16> {pypto.dims = ["t"]},
     %q_rope: tensor<?x128x64xbf16> {pypto.dims = ["t"]},
