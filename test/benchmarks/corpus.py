@@ -118,9 +118,9 @@ PAGE = """# The corpus, measured
 `make corpus` prints this table and writes this page. Each operator of
 [test/operators](../test/operators), on each machine that has its types:
 
-- **cases**: right and free of hazards (`--check`, but for cases of more than 65,536 tasks),
-  of all. **worst**: the greatest
-  distance from a golden in plain numpy, of what the tolerance allows.
+- **cases**: right and free of hazards (`--check`, but for cases of more tasks than it
+  looks at), of all. **worst**: the greatest distance from a golden in plain numpy, of
+  what the tolerance allows.
 - **compile**: CPU time, warm, of the public case. **run**: the time of the largest case
   over that of its golden, both on one thread.
 - **modelled**, **bound**, **roof**, **launches**: of the public case, which often is a
