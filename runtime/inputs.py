@@ -173,6 +173,18 @@ def _reshape_hint(
     return f"np.reshape({name}, {sizes})"
 
 
+def _axes_that_differ(argument: Argument, array: Array) -> str:
+    """`axis 1 is 1000, not 1024`, for an array of the right rank."""
+    wanted = argument.shape or ()
+    if len(wanted) != array.ndim:
+        return ""
+    return ", ".join(
+        f"axis {axis} is {have}, not {want}"
+        for axis, (have, want) in enumerate(zip(array.shape, wanted))
+        if want not in (None, have)
+    )
+
+
 def mismatch(source: str, argument: Argument, array: Array, hint: str) -> Diagnostic:
     """The error for an array of the wrong shape or type."""
     where = place_of(argument.location)
@@ -194,6 +206,7 @@ def mismatch(source: str, argument: Argument, array: Array, hint: str) -> Diagno
             if scales and (argument.shape or (0,))[-1] == 2
             else ""
         ),
+        here=_axes_that_differ(argument, array),
         help="; ".join(text for text in (hint, bits) if text),
     )
 

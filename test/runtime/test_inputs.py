@@ -247,6 +247,12 @@ class TestFiles:
         assert np.array_equal(inputs.values["x"], x)
         assert inputs.values["n"] == 3
 
+    def test_a_wrong_size_is_named(self) -> None:
+        given = {**arrays(), "scales": np.zeros((16, 7, 3), np.uint8)}
+        with pytest.raises(CompileError) as error:
+            accept(GROUPS, given, "in.npz", Bindings())
+        assert "axis 1 is 7, not 8, axis 2 is 3, not 2" in message(error)
+
     def test_wrong_shape_says_how_to_reshape(self) -> None:
         given = {**arrays(), "scales": np.zeros((16, 16), np.uint8)}
         del given["groups"]
