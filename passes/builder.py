@@ -17,7 +17,7 @@ from dataclasses import field, replace
 from typing import cast
 
 from xdsl.dialects.arith import ConstantOp
-from xdsl.dialects.builtin import IndexType, IntegerAttr, LocationAttr
+from xdsl.dialects.builtin import IndexType, IntegerAttr, LocationAttr, TensorType
 from xdsl.dialects.scf import ForOp, YieldOp
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 from xdsl.rewriter import InsertPoint
@@ -26,9 +26,11 @@ from pyptoc.dialects.expr import Compare, Expr
 from pyptoc.dialects.parallel import mark_parallel
 from pyptoc.dialects.pypto.brackets import shape_of
 from pyptoc.dialects.pypto.scalars import AssertOp, DimOp, IndexOp
-from pyptoc.dialects.pypto.shape import ViewOp
+from pyptoc.dialects.pypto.shape import ReshapeOp, ViewOp
 from pyptoc.dialects.record import record
+from pyptoc.dialects.subscripts import DYNAMIC
 from pyptoc.passes.shapes import DimKey
+from pyptoc.passes.typed import element_type
 
 INDEX = IndexType()
 """The one `index` type: shared, because building an attribute costs microseconds."""
@@ -91,6 +93,19 @@ class Builder:
         """Insert `op`, stamped, and return its only result."""
         (result,) = self.emit(op, names=(name,))
         return result
+
+    def reshaped(
+        self,
+        value: SSAValue,
+        sizes: Sequence[Expr],
+        type_: Attribute | None = None,
+    ) -> SSAValue:
+        """`value` with other sizes, of `type_` or with a `?` where one is no number."""
+        given = [self.index_or_int(size) for size in sizes]
+        shape = [size if isinstance(size, int) else DYNAMIC for size in given]
+        type_ = type_ or TensorType(element_type(value), shape)
+        reshape = ReshapeOp.make(value, given, result_type=type_)
+        return self.value(reshape, value.name_hint)
 
     def retyped(self, value: SSAValue, type_: Attribute) -> SSAValue:
         """

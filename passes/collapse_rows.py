@@ -22,7 +22,6 @@ an assemble). Reshapes of whole tensors move nothing. A given tile keeps its siz
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import field
 from math import prod
 from typing import ClassVar
@@ -251,13 +250,13 @@ class Chain:
             return self.collapsed[value]
         if tensor_rank(value) <= 2:
             return value
-        return self._reshaped(value, [ONE, self.shapes.dims(value)[-1]], build)
+        return build.reshaped(value, [ONE, self.shapes.dims(value)[-1]])
 
     def _read(self, value: SSAValue, lead: int, build: Builder) -> SSAValue:
         """A value from outside of the chain."""
         sizes, owner = self._sizes(value, lead), value.owner
         if not isinstance(owner, LEAVES):
-            return self._reshaped(value, sizes, build)
+            return build.reshaped(value, sizes)
         given = [build.index_or_int(size) for size in sizes]
         type_ = self._type(value, lead)
         if isinstance(owner, ArangeOp):
@@ -274,7 +273,7 @@ class Chain:
             new = self.collapsed[old]
             assert isinstance(new.owner, Operation)
             build = Builder.after(new.owner)
-            restored = self._reshaped(new, list(self.shapes.dims(old)), build, old.type)
+            restored = build.reshaped(new, self.shapes.dims(old), old.type)
             restored.name_hint = old.name_hint
             old.replace_all_uses_with(restored)
 
@@ -287,20 +286,6 @@ class Chain:
         sizes = self._sizes(value, lead)
         shape = [size.value if size.is_const else DYNAMIC for size in sizes]
         return TensorType(element_type(value), shape)
-
-    def _reshaped(
-        self,
-        value: SSAValue,
-        sizes: Sequence[Expr],
-        build: Builder,
-        type_: Attribute | None = None,
-    ) -> SSAValue:
-        given = [build.index_or_int(size) for size in sizes]
-        shape = [size if isinstance(size, int) else DYNAMIC for size in given]
-        type_ = type_ or TensorType(element_type(value), shape)
-        return build.value(
-            ReshapeOp.make(value, given, result_type=type_), value.name_hint
-        )
 
     def _attributes(self, rows: Rows) -> dict[str, Attribute]:
         """Those of the op, with a tile of as many rows as it had places."""

@@ -17,17 +17,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from xdsl.dialects.builtin import TensorType
-from xdsl.ir import SSAValue
-
 from pyptoc.dialects.expr import ONE, Expr
 from pyptoc.dialects.pypto.shape import ReshapeOp, ViewOp
 from pyptoc.dialects.record import record
-from pyptoc.dialects.subscripts import DYNAMIC
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.shapes import Dims, Shapes
 from pyptoc.passes.task_form import replace_op
-from pyptoc.passes.typed import element_type
 from pyptoc.passes.windows import Window, window_of
 
 
@@ -56,7 +51,7 @@ def view_of_reshape(op: ReshapeOp) -> bool:
     if pieces is None:
         return False
     build = Builder.before(op, stamp=op.attributes)
-    reshaped = _reshaped(window.base, [piece.size for piece in pieces], build)
+    reshaped = build.reshaped(window.base, [piece.size for piece in pieces])
     subscripts: list[object] = []
     for piece in pieces:
         lo = build.index_or_int(piece.lo)
@@ -112,10 +107,3 @@ def _split(extent: Expr, sizes: Sequence[Expr]) -> list[Expr]:
         if prod(part.value for part in parts) == extent.value:
             return parts
     return []
-
-
-def _reshaped(base: SSAValue, sizes: Sequence[Expr], build: Builder) -> SSAValue:
-    given = [build.index_or_int(size) for size in sizes]
-    shape = [size if isinstance(size, int) else DYNAMIC for size in given]
-    type_ = TensorType(element_type(base), shape)
-    return build.value(ReshapeOp.make(base, given, result_type=type_), base.name_hint)

@@ -29,7 +29,6 @@ from typing import Any
 
 from xdsl.dialects.builtin import (
     StringAttr,
-    TensorType,
 )
 from xdsl.ir import Attribute, Operation, SSAValue
 
@@ -38,10 +37,9 @@ from pyptoc.dialects.npu_attrs import Unit
 from pyptoc.dialects.pypto.attrs import CubeTileAttr
 from pyptoc.dialects.pypto.elementwise import CastOp
 from pyptoc.dialects.pypto.matmul import EpilogueOp, MatmulOp, MmaOp, ScaledMmOp
-from pyptoc.dialects.pypto.shape import AssembleOp, ExpandOp, FullOp, ReshapeOp, ViewOp
+from pyptoc.dialects.pypto.shape import AssembleOp, ExpandOp, FullOp, ViewOp
 from pyptoc.dialects.pypto.unary import ReluOp
 from pyptoc.dialects.record import record
-from pyptoc.dialects.subscripts import DYNAMIC
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.cube_tiles import MX_BLOCK, CubeTile
 from pyptoc.passes.groups import Group
@@ -107,11 +105,7 @@ class Accumulation:
         base = window_of(scale, self.shapes).base
         dims = self.shapes.dims(base)
         flat = [*dims[:-2], dims[-2] * dims[-1]]
-        sizes = [self.build.index_or_int(self.roots.concrete(dim)) for dim in flat]
-        shape = [size if isinstance(size, int) else DYNAMIC for size in sizes]
-        type_ = TensorType(element_type(base), shape)
-        reshape = ReshapeOp.make(base, sizes, result_type=type_)
-        return self.build.value(reshape, base.name_hint)
+        return self.build.reshaped(base, [self.roots.concrete(dim) for dim in flat])
 
     def _flat_window(self, scale: SSAValue, flat: SSAValue) -> Window:
         """The window of `scale` in the flattened tensor."""
