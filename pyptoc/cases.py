@@ -14,9 +14,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from pyptoc.dialects.record import record
-from pyptoc.files import atomic_file, is_operator, operator_name
+from pyptoc.files import atomic_file, operator_name
 from pyptoc.options import Options
-from pyptoc.usage import UsageError
+from pyptoc.usage import UsageError, is_operator
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from xdsl.ir import Attribute
 
     from pyptoc.runtime.bindings import Bindings
+    from pyptoc.runtime.inputs import Inputs
     from pyptoc.runtime.signature import Signature
 
 Arrays = dict[str, Any]
@@ -36,8 +37,7 @@ CASES = "pypto.cases"
 class Given:
     """What the command line gives a run."""
 
-    arrays: Arrays
-    bound: Bindings
+    inputs: Inputs
     source: str
     """What gave it, for errors."""
     golden: Callable[[], Arrays] | None = None
@@ -91,7 +91,7 @@ def read_given(options: Options, module: ModuleOp, signature: Signature) -> Give
     what cannot be read or names nothing, `UsageError` for a case that is not there.
     """
     from pyptoc.runtime.bindings import Bindings, parse_bindings
-    from pyptoc.runtime.inputs import load_npz
+    from pyptoc.runtime.inputs import accept, load_npz
 
     source = options.inputs or ("--bind" if options.bind else "inputs")
     arrays = load_npz(options.inputs) if options.inputs is not None else {}
@@ -105,7 +105,7 @@ def read_given(options: Options, module: ModuleOp, signature: Signature) -> Give
         else:
             bind_case(bound, module, signature, options.input or "", options.case)
     parse_bindings(options.bind, signature, bound)
-    return Given(arrays, bound, source, golden)
+    return Given(accept(signature, arrays, source, bound), source, golden)
 
 
 def bind_case(
@@ -170,14 +170,13 @@ def write_case(options: Options, module: ModuleOp) -> None:
 
     A golden comes from an operator's definition: only those of the corpus have one.
     """
-    from pyptoc.runtime.inputs import accept, complete
+    from pyptoc.runtime.inputs import complete
     from pyptoc.runtime.outputs import write_npz
     from pyptoc.runtime.signature import read_signature
 
     signature = read_signature(module, options.entry)
     given = read_given(options, module, signature)
-    inputs = accept(signature, given.arrays, given.source, given.bound)
-    inputs = complete(signature, inputs, given.source, options.random_inputs)
+    inputs = complete(signature, given.inputs, given.source, options.random_inputs)
     if options.write_inputs is not None:
         with atomic_file(options.write_inputs) as stream:
             write_npz(stream, inputs.values)

@@ -7,8 +7,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pyptoc.cases import case_names
-from pyptoc.files import is_operator
 from pyptoc.tables import table
+from pyptoc.usage import is_operator
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, NoReturn
 
-from pyptoc.usage import UsageError
+from pyptoc.usage import UsageError, is_operator
 
 STDIN = "<stdin>"
 
@@ -24,11 +24,6 @@ class FileError(UsageError):
 
 def _fail(name: str, doing: str, error: OSError) -> NoReturn:
     raise FileError(f"cannot {doing} {name}: {error.strerror or error}")
-
-
-def is_operator(name: str | None) -> bool:
-    """Whether an input is `@NAME`, an operator of the corpus."""
-    return (name or "").startswith("@")
 
 
 def operator_name(name: str) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from pyptoc.usage import UsageError
+from pyptoc.usage import UsageError, is_operator
 
 if TYPE_CHECKING:
     from pyptoc.options import Options
@@ -96,16 +96,15 @@ def _check_reproducer(options: Options) -> None:
 
 def _has_golden(options: Options) -> bool:
     """Whether a run is held against the golden of a case of the corpus."""
-    return options.case is not None and (options.input or "").startswith("@")
+    return options.case is not None and is_operator(options.input)
 
 
 def _check_case(options: Options) -> None:
     writes = options.write_inputs or options.write_golden
-    is_operator = (options.input or "").startswith("@")
     if options.case is not None:
         if options.inputs:
             raise UsageError("--case and --inputs exclude each other")
-        if is_operator and options.random_inputs is not None:
+        if is_operator(options.input) and options.random_inputs is not None:
             raise UsageError(f"a case of {options.input} has inputs, no random ones")
         if options.sweep:
             raise UsageError("a sweep takes no --case", "sizes by --bind or bind.NAME")

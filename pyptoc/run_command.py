@@ -36,7 +36,7 @@ class RunCommand:
     def __init__(self, options: Options, module: ModuleOp, machine: Machine) -> None:
         from pyptoc.cases import read_given
         from pyptoc.runtime.compare import parse_tolerances
-        from pyptoc.runtime.inputs import accept, complete
+        from pyptoc.runtime.inputs import complete
         from pyptoc.runtime.outputs import accept_expected, load_expected
         from pyptoc.runtime.signature import read_signature
 
@@ -50,14 +50,18 @@ class RunCommand:
         is_given = options.inputs or options.bind or options.case
         if self.seed is None and not is_given and options.check_each:
             self.seed = 0
-        given = read_given(options, module, self.signature)
         if options.expect is not None:
             self.expected, self.warnings = load_expected(options.expect, self.results)
-        elif given.golden is not None and options.run and not options.bind:
+        given = read_given(options, module, self.signature)
+        if (
+            options.expect is None
+            and given.golden is not None
+            and options.run
+            and not options.bind
+        ):
             name = f"the golden of {options.input}"
             self.expected, _ = accept_expected(name, given.golden(), self.results)
-        inputs = accept(self.signature, given.arrays, given.source, given.bound)
-        self.inputs = complete(self.signature, inputs, given.source, self.seed)
+        self.inputs = complete(self.signature, given.inputs, given.source, self.seed)
         self.warnings += self.inputs.warnings
         self.checker = CheckEach(partial(self.execute, check=True), self.results)
 

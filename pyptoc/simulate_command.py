@@ -48,12 +48,10 @@ STYLES = {
 def sized_inputs(options: Options, module: ModuleOp) -> tuple[Signature, Inputs]:
     """The sizes and values of the command line; the rest stays unknown."""
     from pyptoc.cases import read_given
-    from pyptoc.runtime.inputs import accept
     from pyptoc.runtime.signature import read_signature
 
     signature = read_signature(module, options.entry)
-    given = read_given(options, module, signature)
-    return signature, accept(signature, given.arrays, given.source, given.bound)
+    return signature, read_given(options, module, signature).inputs
 
 
 class SimulateCommand:

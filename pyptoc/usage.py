@@ -1,4 +1,4 @@
-"""What is wrong with a command line, as an exception."""
+"""What an input is named, and what is wrong with a command line, as an exception."""
 
 from __future__ import annotations
 
@@ -12,3 +12,8 @@ class UsageError(Exception):
         super().__init__(message)
         self.message = message
         self.help = help
+
+
+def is_operator(name: str | None) -> bool:
+    """Whether an input is `@NAME`, an operator of the corpus."""
+    return (name or "").startswith("@")
