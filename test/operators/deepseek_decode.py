@@ -19,7 +19,7 @@ from . import mla_prolog_quant as prolog
 from . import sparse_flash_attention_quant as attention
 from . import text_of, weights_cast
 from .checking import Array, Results, replaced
-from .definitions import BF16, changed_rows, generator
+from .definitions import BF16, changed_rows, generator, tokens
 from .lightning_indexer_quant import page_table
 
 PAGE = 128
@@ -182,7 +182,7 @@ def inputs(case: Case) -> dict[str, Array]:
     t = case.steps * len(case.act)
     used = [-(-length // PAGE) for length in case.act]
     blocks = sum(used) + 1
-    x = rng.integers(-16, 17, (t, case.sizes.hidden)).astype(np.float32) / 16
+    x = tokens(rng, t, case.sizes.hidden)
     x[list(case.zero_rows)] = 0.0
     angle = rng.uniform(-np.pi, np.pi, (t, 64)).astype(np.float32)
     table = page_table(rng, used, blocks)

@@ -19,6 +19,23 @@ def generator(name: str) -> np.random.Generator:
     return np.random.default_rng(zlib.crc32(name.encode()))
 
 
+def tokens(
+    rng: np.random.Generator, count: int, hidden: int, rounded: bool = False
+) -> Array:
+    """Rows of multiples of 2^-4 from -1 to 1, or of any values; in f32."""
+    x = rng.integers(-16, 17, (count, hidden)).astype(np.float32) / 16
+    return rng.uniform(-1, 1, x.shape).astype(np.float32) if rounded else x
+
+
+def small_weights(rng: np.random.Generator, *shape: int) -> Array:
+    """Multiples of 2^-7 from -2^-4 to 2^-4, in bf16.
+
+    With `tokens` that are not rounded their sums are exact in f32, in every order.
+    """
+    whole = rng.integers(-8, 9, shape, np.int8)
+    return (whole.astype(np.float32) / 128).astype(BF16)
+
+
 def bf16(x: Array) -> Array:
     """x rounded to bf16, once."""
     return x.astype(np.float32).astype(BF16)

@@ -17,7 +17,7 @@ import numpy as np
 
 from . import text_of
 from .checking import Array, Results, replaced
-from .definitions import BF16, bf16, generator, rms_norm
+from .definitions import BF16, bf16, generator, rms_norm, tokens
 
 PAGE, WIDTH, TURNED = 128, 128, 64
 
@@ -134,9 +134,7 @@ def inputs(case: Case) -> dict[str, Array]:
     """Arrays by argument name; the same for the same case."""
     rng = generator(case.name)
     t, sizes = len(case.slots), case.sizes
-    x = rng.integers(-16, 17, (t, sizes.hidden)).astype(np.float32) / 16
-    if case.rounded:
-        x = rng.uniform(-1, 1, x.shape).astype(np.float32)
+    x = tokens(rng, t, sizes.hidden, case.rounded)
     x[list(case.zero_rows)] = 0.0
     gammas = {
         f"gamma_{x}": rng.uniform(0.5, 1.5, WIDTH).astype(np.float32).astype(BF16)

@@ -29,6 +29,8 @@ from .definitions import (
     product,
     quantized,
     rope_halves,
+    small_weights,
+    tokens,
     whole_product,
     with_rows,
 )
@@ -131,10 +133,6 @@ def weights(sizes: Sizes) -> dict[str, Array]:
     rng = np.random.default_rng(sizes.hidden)
     hidden, lora, heads = sizes.hidden, sizes.lora, sizes.heads
 
-    def grid(*shape: int) -> Array:
-        whole = rng.integers(-8, 9, shape, np.int8)
-        return (whole.astype(np.float32) / 128).astype(BF16)
-
     def signs() -> Array:
         """The Hadamard matrix with its columns negated at random, over sqrt(128)."""
         matrix = np.ones((1, 1))
@@ -149,8 +147,8 @@ def weights(sizes: Sizes) -> dict[str, Array]:
     return {
         "w_qb": rng.integers(-127, 128, (lora, 128 * heads), np.int8),
         "w_qb_scale": rng.uniform(1e-4, 6e-4, 128 * heads).astype(np.float32),
-        "w_k": grid(hidden, 128),
-        "w_proj": grid(hidden, heads),
+        "w_k": small_weights(rng, hidden, 128),
+        "w_proj": small_weights(rng, hidden, heads),
         "gamma": floats(0.5, 1.5),
         "beta": floats(-0.5, 0.5),
         "hadamard_q": signs(),
@@ -162,9 +160,7 @@ def inputs(case: Case) -> dict[str, Array]:
     """Arrays by argument name; the same for the same case."""
     rng = generator(case.name)
     t, blocks, lora = len(case.slots), case.blocks, case.sizes.lora
-    x = rng.integers(-16, 17, (t, case.sizes.hidden)).astype(np.float32) / 16
-    if case.rounded:
-        x = rng.uniform(-1, 1, x.shape).astype(np.float32)
+    x = tokens(rng, t, case.sizes.hidden, case.rounded)
     q_norm = rng.integers(-127, 128, (t, lora), np.int8)
     q_norm_scale = rng.uniform(1e-3, 2e-2, (t, 1)).astype(np.float32)
     given = dict(weights(case.sizes))

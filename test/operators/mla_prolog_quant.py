@@ -32,6 +32,8 @@ from .definitions import (
     quantized,
     rms_norm,
     rope_interleaved,
+    small_weights,
+    tokens,
     whole_product,
     with_rows,
 )
@@ -140,19 +142,15 @@ def weights(sizes: Sizes) -> dict[str, Array]:
     rng = np.random.default_rng(sizes.hidden)
     hidden, lora, heads = sizes.hidden, sizes.lora, sizes.heads
 
-    def grid(*shape: int) -> Array:
-        whole = rng.integers(-8, 9, shape, np.int8)
-        return (whole.astype(np.float32) / 128).astype(BF16)
-
     def floats(most: float, *shape: int) -> Array:
         return (most * rng.random(shape, np.float32) - most / 2).astype(BF16)
 
     return {
-        "w_dq": grid(hidden, lora),
+        "w_dq": small_weights(rng, hidden, lora),
         "w_uqqr": rng.integers(-127, 128, (lora, 192 * heads), np.int8),
         "w_scale": rng.uniform(1e-4, 6e-4, 192 * heads).astype(np.float32),
         "w_uk": floats(0.3, heads, 128, 512),
-        "w_dkvkr": grid(hidden, 576),
+        "w_dkvkr": small_weights(rng, hidden, 576),
         "gamma_cq": floats(2.0, lora),
         "gamma_ckv": floats(2.0, 512),
     }
@@ -162,9 +160,7 @@ def inputs(case: Case) -> dict[str, Array]:
     """Arrays by argument name; the same for the same case."""
     rng = generator(case.name)
     t, blocks = len(case.slots), case.blocks
-    x = rng.integers(-16, 17, (t, case.sizes.hidden)).astype(np.float32) / 16
-    if case.rounded:
-        x = rng.uniform(-1, 1, x.shape).astype(np.float32)
+    x = tokens(rng, t, case.sizes.hidden, case.rounded)
     x[list(case.zero_rows)] = 0.0
     angle = rng.uniform(-np.pi, np.pi, (t, 64)).astype(np.float32)
     second = np.array([case.second_scale], np.float32)
