@@ -57,13 +57,21 @@ def indented(text: str) -> list[str]:
     return [f"    {line}".rstrip() for line in text.splitlines()]
 
 
+def but_for_last_bits(row: str) -> list[str]:
+    """Cells of a row of results but `worst` and `equal`: sums depend on the BLAS."""
+    cells = re.split(r" {2,}", row)
+    return cells[:-3] + cells[-1:]
+
+
 def test_the_readme_shows_what_is_printed(tmp_path: Path, monkeypatch) -> None:
     """The table of a case, an error, a simulation: as today's tree prints them."""
     shown = (ROOT / "README.md").read_text().splitlines()
     name = "@grouped_matmul_swiglu_quant"
     _, out, _ = call(name, "--case=given", "--run")
-    for line in indented(out)[-4:]:
-        assert line in shown
+    at = next(at for at, line in enumerate(shown) if line.startswith("    result "))
+    assert shown[at + 3] == indented(out)[-1] == "    PASS"
+    for line, printed in zip(shown[at : at + 3], indented(out)[-4:-1], strict=True):
+        assert but_for_last_bits(line) == but_for_last_bits(printed)
     _, text, _ = call(name, "--print-source")
     for old, new in (TILE, ("n = [256, 256]", "n = [512, 512]")):
         assert old in text
