@@ -15,6 +15,7 @@ import ml_dtypes
 import numpy as np
 
 from . import text_of
+from .cases import NamedCase
 from .checking import Array, Results
 from .definitions import generator
 
@@ -22,10 +23,9 @@ BF16 = ml_dtypes.bfloat16
 
 
 @dataclass(frozen=True)
-class Case:
+class Case(NamedCase):
     """Sizes and data of one run."""
 
-    name: str
     n: int
     step: int = 10
     scale: float = 1.0
@@ -33,11 +33,6 @@ class Case:
     hyper: dict[str, float] = field(default_factory=dict[str, float], hash=False)
     special: bool = False
     """Zero, infinite and NaN gradients among the others."""
-
-    long: bool = False
-
-    def __str__(self) -> str:
-        return self.name
 
 
 CASES = (

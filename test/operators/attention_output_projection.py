@@ -13,6 +13,7 @@ from functools import lru_cache
 import numpy as np
 
 from . import text_of
+from .cases import NamedCase
 from .checking import Array, Results, replaced
 from .definitions import BF16, bf16, generator, product, quantized, whole_product
 
@@ -30,10 +31,9 @@ SMALL = Sizes(640, 5)
 
 
 @dataclass(frozen=True)
-class Case:
+class Case(NamedCase):
     """Sizes and data of one run."""
 
-    name: str
     t: int
     sizes: Sizes = SMALL
     zero_rows: tuple[int, ...] = ()
@@ -41,10 +41,6 @@ class Case:
     """The greatest element of attn."""
     rounded: bool = False
     """attn of any values: the sums over a head are rounded, each in its own order."""
-    long: bool = False
-
-    def __str__(self) -> str:
-        return self.name
 
 
 CASES = (

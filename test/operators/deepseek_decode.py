@@ -18,6 +18,7 @@ from . import lightning_indexer_quant as indexer
 from . import mla_prolog_quant as prolog
 from . import sparse_flash_attention_quant as attention
 from . import text_of, weights_cast
+from .cases import NamedCase
 from .checking import Array, Results, replaced
 from .definitions import BF16, changed_rows, generator, tokens
 from .lightning_indexer_quant import page_table
@@ -48,10 +49,9 @@ SMALL = Sizes(640, 384, 5, 4, 64)
 
 
 @dataclass(frozen=True)
-class Case:
+class Case(NamedCase):
     """Sizes and data of one run."""
 
-    name: str
     act: tuple[int, ...]
     """Cached rows of each sequence, those of this step among them."""
     steps: int = 1
@@ -60,10 +60,6 @@ class Case:
     """Tokens whose rows do not go to the caches."""
     zero_rows: tuple[int, ...] = ()
     """Tokens of which x is 0."""
-    long: bool = False
-
-    def __str__(self) -> str:
-        return self.name
 
 
 CASES = (

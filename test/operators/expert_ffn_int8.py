@@ -18,6 +18,7 @@ from functools import lru_cache
 import numpy as np
 
 from . import text_of
+from .cases import NamedCase
 from .checking import Array, Results, replaced
 from .definitions import BF16, bf16, generator, quantized, whole_product
 
@@ -36,19 +37,14 @@ SMALL = Sizes(320, 192)
 
 
 @dataclass(frozen=True)
-class Case:
+class Case(NamedCase):
     """Sizes and data of one run; M is the sum of the groups."""
 
-    name: str
     groups: tuple[int, ...]
     sizes: Sizes = SMALL
     zero_rows: tuple[int, ...] = ()
     scale: float = 1.0
     """The greatest element of x."""
-    long: bool = False
-
-    def __str__(self) -> str:
-        return self.name
 
 
 CASES = (

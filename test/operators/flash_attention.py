@@ -18,6 +18,7 @@ import ml_dtypes
 import numpy as np
 
 from . import text_of
+from .cases import NamedCase
 from .checking import Array, Results
 from .definitions import generator
 
@@ -26,19 +27,14 @@ BLOCK = 512
 
 
 @dataclass(frozen=True)
-class Case:
+class Case(NamedCase):
     """Sizes and data of one run."""
 
-    name: str
     batch: int
     queries: int
     keys: int
     scale: float = 1.0
     """The greatest element of q and k."""
-    long: bool = False
-
-    def __str__(self) -> str:
-        return self.name
 
 
 CASES = (

@@ -16,6 +16,7 @@ from functools import lru_cache
 import numpy as np
 
 from . import text_of
+from .cases import NamedCase
 from .checking import Array, Results, replaced
 from .definitions import BF16, bf16, generator, rms_norm, tokens
 
@@ -42,10 +43,9 @@ SMALL = Sizes(320, 6, 2)
 
 
 @dataclass(frozen=True)
-class Case:
+class Case(NamedCase):
     """Sizes and data of one run."""
 
-    name: str
     slots: tuple[int, ...]
     """The row of the caches for each token."""
     blocks: int = 1
@@ -55,10 +55,6 @@ class Case:
     """Whether heads are normalised."""
     rounded: bool = False
     """x of any values: the sums of the product are rounded, each in its own order."""
-    long: bool = False
-
-    def __str__(self) -> str:
-        return self.name
 
 
 CASES = (

@@ -13,23 +13,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from . import text_of
+from .cases import NamedCase
 from .checking import Array, Results, replaced
 from .definitions import generator, mx_columns, mx_rows, some_f8, some_scales
 
 
 @dataclass(frozen=True)
-class Case:
+class Case(NamedCase):
     """Sizes and data of one run; M is the sum of the groups."""
 
-    name: str
     groups: tuple[int, ...]
     k: int = 256
     n: int = 256
     zero_rows: tuple[int, ...] = ()
-    long: bool = False
-
-    def __str__(self) -> str:
-        return self.name
 
     @property
     def blocks(self) -> int:

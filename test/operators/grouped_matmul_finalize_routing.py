@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from . import text_of
+from .cases import NamedCase
 from .checking import Array, Results, replaced
 from .definitions import BF16, generator, mx_rows, some_f8, some_scales
 
@@ -32,10 +33,9 @@ SMALL = Sizes(192, 320)
 
 
 @dataclass(frozen=True)
-class Case:
+class Case(NamedCase):
     """Sizes and data of one run; M is the sum of the groups."""
 
-    name: str
     groups: tuple[int, ...]
     s: int = 4
     """Tokens of a rank; there are four ranks."""
@@ -44,10 +44,6 @@ class Case:
     """Rows of the result: any, one (the same for all), distinct."""
     sizes: Sizes = SMALL
     weight: float = 0.5
-    long: bool = False
-
-    def __str__(self) -> str:
-        return self.name
 
 
 CASES = (

@@ -21,14 +21,14 @@ import ml_dtypes
 import numpy as np
 
 from . import text_of
+from .cases import NamedCase
 from .definitions import E8M0, F8, mx_columns, mx_rows
 
 
 @dataclass(frozen=True)
-class Case:
+class Case(NamedCase):
     """Sizes and data of one run; M is the sum of the groups."""
 
-    name: str
     groups: tuple[int, ...]
     k: int = 512
     n: int = 512
@@ -37,13 +37,6 @@ class Case:
     tiny_rows: tuple[int, ...] = ()
     transposed: bool = False
     """Weights [E, N, K] with their scales [E, N, ceil(K/64), 2]."""
-
-    def __str__(self) -> str:
-        return self.name
-
-    @property
-    def long(self) -> bool:
-        return False
 
     @property
     def m(self) -> int:

@@ -19,6 +19,7 @@ from functools import lru_cache
 import numpy as np
 
 from . import text_of
+from .cases import NamedCase
 from .checking import Array, Results, replaced
 from .definitions import (
     BF16,
@@ -53,10 +54,9 @@ SMALL = Sizes(640, 384, 4)
 
 
 @dataclass(frozen=True)
-class Case:
+class Case(NamedCase):
     """Sizes and data of one run."""
 
-    name: str
     slots: tuple[int, ...]
     """The row of the caches for each token."""
     blocks: int = 1
@@ -67,10 +67,6 @@ class Case:
     """What the matrix of the keys adds to the mean of each row."""
     rounded: bool = False
     """x of any values: the sums of the matmuls are rounded, each in its own order."""
-    long: bool = False
-
-    def __str__(self) -> str:
-        return self.name
 
 
 CASES = (

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from . import text_of
+from .cases import NamedCase
 from .checking import Array, Results
 from .definitions import generator
 
@@ -23,10 +24,9 @@ PAGE = 128
 
 
 @dataclass(frozen=True)
-class Case:
+class Case(NamedCase):
     """Sizes and data of one run."""
 
-    name: str
     act: tuple[int, ...]
     """Cached keys of each sequence."""
     steps: int = 1
@@ -34,11 +34,6 @@ class Case:
     """Pages of the pool that no sequence uses."""
     data: str = "signed"
     """signed, positive, zeros (of q), pairs (of equal scores), greatest (q and k)."""
-
-    long: bool = False
-
-    def __str__(self) -> str:
-        return self.name
 
 
 CASES = (

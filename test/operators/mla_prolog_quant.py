@@ -22,6 +22,7 @@ from functools import lru_cache
 import numpy as np
 
 from . import text_of
+from .cases import NamedCase
 from .checking import Array, Results, replaced
 from .definitions import (
     BF16,
@@ -56,10 +57,9 @@ SMALL = Sizes(640, 384, 5)
 
 
 @dataclass(frozen=True)
-class Case:
+class Case(NamedCase):
     """Sizes and data of one run."""
 
-    name: str
     slots: tuple[int, ...]
     """The row of the caches for each token."""
     blocks: int = 1
@@ -71,10 +71,6 @@ class Case:
     """x of any values: the sums of the matmuls are rounded, each in its own order."""
     second_scale: float = 0.0
     """w_scale_2, where the weights are quantised twice."""
-    long: bool = False
-
-    def __str__(self) -> str:
-        return self.name
 
 
 CASES = (

@@ -13,24 +13,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from . import text_of
+from .cases import NamedCase
 from .checking import Array, Results
 from .definitions import generator
 
 
 @dataclass(frozen=True)
-class Case:
+class Case(NamedCase):
     """Sizes and data of one run."""
 
-    name: str
     t: int
     data: str = "floats"
     """floats, ties, equal, extreme, barred (few allowed experts), shut (no score),
     zero_rows (of logits, among others: the bias alone chooses)."""
-
-    long: bool = False
-
-    def __str__(self) -> str:
-        return self.name
 
 
 CASES = (

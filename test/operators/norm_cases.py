@@ -6,15 +6,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .cases import NamedCase
 from .checking import Array, replaced
 from .definitions import BF16, generator
 
 
 @dataclass(frozen=True)
-class Case:
+class Case(NamedCase):
     """Sizes and data of one run."""
 
-    name: str
     rows: int
     width: int = 0
     """0: as in the file."""
@@ -22,10 +22,6 @@ class Case:
     """The greatest distance of an element from `offset`."""
     offset: float = 0.0
     zero_rows: tuple[int, ...] = ()
-    long: bool = False
-
-    def __str__(self) -> str:
-        return self.name
 
 
 CASES = (

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from . import text_of
+from .cases import NamedCase
 from .checking import Array, Results
 from .definitions import BF16, generator
 from .flash_attention import attention
@@ -26,19 +27,14 @@ PAGE, HEADS, GROUP, WIDTH = 128, 8, 8, 128
 
 
 @dataclass(frozen=True)
-class Case:
+class Case(NamedCase):
     """Sizes and data of one run."""
 
-    name: str
     act: tuple[int, ...]
     """Cached rows of each sequence."""
     steps: int = 1
     scale: float = 2.0
     """The greatest element of q."""
-    long: bool = False
-
-    def __str__(self) -> str:
-        return self.name
 
 
 CASES = (

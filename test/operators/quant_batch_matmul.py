@@ -15,25 +15,21 @@ from dataclasses import dataclass
 import numpy as np
 
 from . import text_of
+from .cases import NamedCase
 from .checking import Array, Results, replaced
 from .definitions import F8, generator
 
 
 @dataclass(frozen=True)
-class Case:
+class Case(NamedCase):
     """Sizes and data of one run."""
 
-    name: str
     m: int
     batch: int = 3
     k: int = 192
     n: int = 160
     data: str = "floats"
     """floats, ties (results halfway between integers), large (most saturate), zeros."""
-    long: bool = False
-
-    def __str__(self) -> str:
-        return self.name
 
 
 CASES = (

@@ -14,24 +14,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from . import text_of
+from .cases import NamedCase
 from .checking import Array, Results, replaced
 from .definitions import generator, mx_columns, some_f8, some_scales
 
 
 @dataclass(frozen=True)
-class Case:
+class Case(NamedCase):
     """Sizes and data of one run; T is the sum of the groups."""
 
-    name: str
     groups: tuple[int, ...]
     m: int = 96
     n: int = 160
     spare: int = 0
     """Rows of scales behind those that a group uses."""
-    long: bool = False
-
-    def __str__(self) -> str:
-        return self.name
 
 
 CASES = (

@@ -13,25 +13,21 @@ from dataclasses import dataclass
 import numpy as np
 
 from . import text_of
+from .cases import NamedCase
 from .checking import Array, Results, replaced
 from .definitions import bf16, generator, whole_product
 
 
 @dataclass(frozen=True)
-class Case:
+class Case(NamedCase):
     """Sizes and data of one run."""
 
-    name: str
     m: int
     batch: int = 3
     k: int = 160
     n: int = 256
     data: str = "signed"
     """signed, greatest (all -128), zeros (every second row and batch)."""
-    long: bool = False
-
-    def __str__(self) -> str:
-        return self.name
 
 
 CASES = (

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from . import text_of
+from .cases import NamedCase
 from .checking import Array, Results, replaced
 from .definitions import BF16, generator
 
@@ -19,20 +20,15 @@ WIDTH = 32768
 
 
 @dataclass(frozen=True)
-class Case:
+class Case(NamedCase):
     """Sizes and data of one run."""
 
-    name: str
     rows: int
     width: int = WIDTH
     scale: float = 8.0
     """The greatest element."""
     data: str = "signed"
     """signed, masked (half is -inf, and every third row), special (NaN, inf, too)."""
-    long: bool = False
-
-    def __str__(self) -> str:
-        return self.name
 
 
 CASES = (

@@ -18,6 +18,7 @@ import ml_dtypes
 import numpy as np
 
 from . import text_of
+from .cases import NamedCase
 from .checking import Array, Results
 from .definitions import generator
 from .lightning_indexer_quant import page_table
@@ -28,10 +29,9 @@ PAGE = 128
 
 
 @dataclass(frozen=True)
-class Case:
+class Case(NamedCase):
     """Sizes and data of one run."""
 
-    name: str
     act: tuple[int, ...]
     """Cached rows of each sequence."""
     steps: int = 1
@@ -41,10 +41,6 @@ class Case:
     """signed, zero_scales, repeated (positions, 7 times), equal (weights of 1/256)."""
     exact: bool = False
     """No sum of the case is rounded: every bit must be right."""
-    long: bool = False
-
-    def __str__(self) -> str:
-        return self.name
 
 
 CASES = (

@@ -13,23 +13,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from . import text_of
+from .cases import NamedCase
 from .checking import Array, Results, replaced
 from .definitions import bf16, generator, mx_columns, mx_rows, some_f8, some_scales
 
 
 @dataclass(frozen=True)
-class Case:
+class Case(NamedCase):
     """Sizes and data of one run."""
 
-    name: str
     m: int
     batch: int = 3
     k: int = 192
     n: int = 160
-    long: bool = False
-
-    def __str__(self) -> str:
-        return self.name
 
 
 CASES = (

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from . import text_of
+from .cases import NamedCase
 from .checking import Array, Results, replaced
 from .definitions import BF16, generator, quantized
 
@@ -45,17 +46,12 @@ ODD = Sizes(130, 33, 1, 3)
 
 
 @dataclass(frozen=True)
-class Case:
+class Case(NamedCase):
     """Sizes and data of one run."""
 
-    name: str
     sizes: Sizes = SMALL
     data: str = "uniform"
     """uniform, ties (halfway between two bf16), special (zeros, inf, NaN), tiny."""
-    long: bool = False
-
-    def __str__(self) -> str:
-        return self.name
 
 
 CASES = (
