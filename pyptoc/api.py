@@ -185,13 +185,15 @@ class Program:
 
     def simulate(self, **inputs: ArrayLike) -> Timeline:
         """
-        How long one call takes on the machine, and why; no data is needed.
+        How long one call takes on the machine, and why; most programs need no data.
 
         inputs: sizes by their names in `pypto.dims`, scalars, and arrays; of arrays
         only the shapes count, and the values of those that decide what is launched
         (`group_list`). Such a value that is missing is made up as `pypto.data` says and
-        named in `assumed`. Raises `CompileError` for sizes that stay unknown and for a
-        module that is no scheduled program.
+        named in `assumed`. Where kernels compute such a value, all inputs are needed:
+        the program is run once, and `recorded` names what was taken from there. Raises
+        `CompileError` for sizes that stay unknown and for a module that is no scheduled
+        program, `RunError` for a run that breaks a rule.
         """
         from pyptoc.python_words import in_python
         from pyptoc.runtime.timing import simulate

@@ -17,8 +17,8 @@ from pyptoc.usage import UsageError
 
 _PHRASES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (
-        r"give them with --inputs F\.npz or --bind, or make them up with "
-        r"--random-inputs=1",
+        r"give them with --inputs[ =]F\.npz or (--bind|--case=NAME), or make them up "
+        r"with --random-inputs=1",
         "give them as arguments: {call}(name=array, ..)",
     ),
     (r"choose other sizes with --bind, or give the values", "give the values"),
@@ -26,6 +26,7 @@ _PHRASES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"--bind=([\w.]+=[\w.,=\[\]]+)", lambda m: f"{{call}}({m[1].replace(',', ', ')})"),
     (r"in --bind\b", "in the call"),
     (r"--run --compile-to=tensor interprets it", 'pipeline="" and run() interpret it'),
+    (r"--run --check checks a run", "run(check=True) checks a run"),
     (r"\(--compile-to=program\)", "(compile() without pipeline=)"),
     (r"pyptoc --list-passes lists them", "pyptoc.Pipeline.known() lists them"),
     (r"pyptoc --list-machines( names them)?", "pyptoc.machines()"),

@@ -2,7 +2,8 @@
 `--simulate`: how long the compiled operator takes on the machine, as a table or JSON.
 
 Sizes come from `--bind`, `--inputs` or the values given; arrays that decide what is
-launched and are not given are made up, and the table says so.
+launched and are not given are made up, and the table says so. If kernels compute sizes,
+the program is run once, with `--inputs`, a case or `--random-inputs`.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ LONGEST = 8
 """Instructions of the critical path that are shown."""
 
 STYLES = {
-    r"^(total|moved|roofs|path|assumed|trace|report)\b": "bold cyan",
+    r"^(total|moved|roofs|path|assumed|recorded|trace|report)\b": "bold cyan",
     r"(?<=^total     )[\d.]+ \w+": "bold",
     r"(?<=bound: )\w+": "bold yellow",
     r"^tag  .*": "bold",
@@ -74,7 +75,7 @@ class SimulateCommand:
         from pyptoc.runtime.timing import simulate
 
         started = time.perf_counter()
-        seed = self.options.random_inputs or 0
+        seed = self.options.random_inputs
         timeline = simulate(module, self.machine, self.signature, self.inputs, seed)
         timing.add("simulate", seconds=time.perf_counter() - started)
         started = time.perf_counter()
@@ -112,6 +113,9 @@ def report(timeline: Timeline) -> list[str]:
     ]
     if timeline.assumed:
         lines.append(f"assumed   values of {', '.join(timeline.assumed)} are made up")
+    if timeline.recorded:
+        names = ", ".join(timeline.recorded)
+        lines.append(f"recorded  values of {names} are from a run of the program")
     return lines
 
 

@@ -71,7 +71,7 @@ def _sweep(options: Options, reporter: Reporter) -> int:
         pipeline=pipeline,
         entry=options.entry,
         bind=options.bind,
-        seed=options.random_inputs or 0,
+        seed=options.random_inputs,
     )
     rows = _run(plan, options)
     _write(rows, options)
@@ -176,6 +176,10 @@ def lines_of(rows: Sequence[SweepRow], plan: Plan) -> list[str]:
     assumed = dict.fromkeys(name for row in rows for name in row.assumed)
     if assumed:
         lines.append(f"assumed   values of {', '.join(assumed)} are made up")
+    recorded = dict.fromkeys(name for row in rows for name in row.recorded)
+    if recorded:
+        names = ", ".join(recorded)
+        lines.append(f"recorded  values of {names} are from runs of the program")
     return lines
 
 

@@ -50,7 +50,7 @@ class Job:
     pipeline: str
     entry: str | None
     bind: tuple[str, ...]
-    seed: int
+    seed: int | None
     tiles: tuple[TileEdit, ...]
 
     @cached_property
@@ -103,7 +103,7 @@ def _simulate(job: Job) -> Timeline:
     from pyptoc.runtime.inputs import accept
     from pyptoc.runtime.timing import simulate
 
-    program = _compiled(replace(job, bind=(), seed=0))
+    program = _compiled(replace(job, bind=(), seed=None))
     signature = program.signature
     inputs = accept(signature, {}, "--bind", parse_bindings(job.bind, signature))
     return simulate(program.module, program.machine, signature, inputs, job.seed)
@@ -144,6 +144,7 @@ def _result(timeline: Timeline) -> dict[str, Any]:
         "hbm_bytes": timeline.hbm_read + timeline.hbm_written,
         "l2_hit": timeline.l2_hit,
         "assumed": list(timeline.assumed),
+        "recorded": list(timeline.recorded),
     }
 
 

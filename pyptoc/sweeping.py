@@ -59,6 +59,8 @@ class SweepRow:
     """The share of the loaded bytes that was in L2."""
     assumed: Sequence[str] = ()
     """Arguments whose values were made up to know what is launched."""
+    recorded: Sequence[str] = ()
+    """What kernels compute and sizes come from: known from a run."""
     error: str = ""
     """The code of what keeps the point from compiling."""
     message: str = ""
@@ -149,7 +151,7 @@ def plan_sweep(
     pipeline: str | None = None,
     entry: str | None = None,
     bind: Sequence[str] = (),
-    seed: int = 0,
+    seed: int | None = None,
 ) -> Plan:
     """
     Checks keys and values against an operator.
@@ -234,7 +236,7 @@ def sweep(
     pipeline: str | None = None,
     entry: str | None = None,
     bind: Mapping[str, Any] | None = None,
-    seed: int = 0,
+    seed: int | None = None,
     jobs: int | None = None,
     executor: str = PROCESSES,
     cache: str | os.PathLike[str] | None = None,
@@ -246,7 +248,8 @@ def sweep(
     source: a path, MLIR text or a module, as for `compile`.
     axes: values of each key, or a text as on the command line: `"16..4096*2"`.
     bind: sizes, scalars and lists that are the same at all points.
-    seed: of values that are made up to know what is launched.
+    seed: of values that are made up to know what is launched. With a seed, points whose
+        sizes come from what kernels compute are run once, with made-up inputs.
     jobs: how many processes; by default as many as there are CPUs, for few points one.
         With more than one a script needs `if __name__ == "__main__":` around it.
     executor: `processes`, or `dask:ADDRESS` of a scheduler.

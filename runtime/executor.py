@@ -19,6 +19,7 @@ from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
+from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 
 from pyptoc.dialects.diagnostics import error
@@ -131,7 +132,13 @@ class Executable:
             for name, kernel in kernels_of(self.module).items()
         }
         function = find_entry(self.module, name)
-        return Program(Orchestration(function, kernels), pipes or Pipes(0))
+        return Program(self.orchestration(function, kernels), pipes or Pipes(0))
+
+    def orchestration(
+        self, function: func.FuncOp, kernels: dict[str, KernelTranslator]
+    ) -> Orchestration:
+        """The translation of the entry function itself."""
+        return Orchestration(function, kernels)
 
 
 def _bound(argument: Argument, inputs: Mapping[str, Any], written: bool) -> Any:

@@ -1,9 +1,10 @@
 """
-How long a scheduled program takes on a machine, and why: without data.
+How long a scheduled program takes on a machine, and why.
 
     timeline = simulate(module, machine, signature, inputs)
 
-    timing_program     the launches, with their sizes
+    timing_program     the launches, with their sizes: from sizes and what is known of
+                       data; what results decide is recorded in a run (recorded_reads)
     timing_kernel      a kernel as a function that moves the clocks of its pipes
     timing_steps       a task as a step from one state of a core to the next
     timing_misses      what a wave of tasks finds in L2 (timing_l2)
@@ -16,13 +17,14 @@ docs/timing.md has the formulas and where each number is from.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import ModuleOp
 
 from pyptoc.dialects.npu_attrs import SelectorKind
 from pyptoc.dialects.npu_kernel import kernels_of
-from pyptoc.runtime.inputs import Inputs
+from pyptoc.runtime.inputs import Input, Inputs
 from pyptoc.runtime.machine import Machine
 from pyptoc.runtime.signature import Signature
 from pyptoc.runtime.timing_accesses import (
@@ -38,23 +40,36 @@ from pyptoc.runtime.timing_result import Timeline
 from pyptoc.runtime.timing_steps import KernelSteps
 from pyptoc.runtime.timing_summary import Summary
 
+if TYPE_CHECKING:
+    from pyptoc.runtime.recorded_reads import RecordedReads
+
 
 def simulate(
     module: ModuleOp,
     machine: Machine,
     signature: Signature,
     inputs: Inputs,
-    seed: int = 0,
+    seed: int | None = None,
 ) -> Timeline:
     """
     The time of one call of the operator.
 
     inputs: what is known of the inputs, at least the sizes; see `timing_program.py`.
-    seed: of the values that are made up.
+    Where sizes come from what kernels compute, the program is run once, which needs all
+    inputs.
+    seed: of the values that are made up. None: only those are that sizes come from, not
+    inputs for a run.
     Raises `CompileError` for a module that is no scheduled program or inputs that are
-    missing, `RunError` where the orchestration breaks a rule.
+    missing, `RunError` where the orchestration or the run breaks a rule.
     """
-    steering = Steering(signature, inputs, seed)
+
+    def run(inputs: Mapping[str, Input]) -> RecordedReads:
+        # Most programs need no run, and the executor takes a while to load.
+        from pyptoc.runtime.recorded_reads import record_reads
+
+        return record_reads(module, machine, inputs, signature.name)
+
+    steering = Steering(signature, inputs, seed, run)
     launches, results = launches_of(module, steering)
     chip = place(module, machine, launches)
     return Summary(chip, launches, results, steering).timeline()

@@ -183,11 +183,6 @@ class KernelTimer(Translator):
             text = f"read({self.bind(op)}, {number}, {place})"
         self.line(f"{self.define(op.result)} = {text}")
 
-    @property
-    def steering(self) -> list[int]:
-        """The numbers of the arrays whose elements decide how long a task takes."""
-        return sorted({self.buffers[op.source] for op in self.deciding.reads})
-
     # Control flow.
 
     def _branch(self, op: Operation) -> None:

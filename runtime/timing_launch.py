@@ -134,6 +134,8 @@ class Chip:
     roots: dict[int, int] = field(default_factory=dict[int, int])
     """Allocations to when the last task that touches them ends."""
     burst: Burst = field(default_factory=Burst)
+    delay: int = 0
+    """How much later launches are issued since the orchestration waited to read."""
 
     def __post_init__(self) -> None:
         self.free = [0] * (self.machine.cube_cores + self.machine.vector_cores)
@@ -183,9 +185,21 @@ class Placing:
         assign = launch.op.attributes.get("assign")
         self.static = isinstance(assign, StringAttr) and assign.data == "static"
         self.dispatch = 0 if self.static else chip.cycles(machine.task_seconds)
-        issue = machine.launch_seconds + launch.number * machine.next_launch_seconds
-        self.issued = chip.cycles(issue)
         self.waits = Waits(chip, launch)
+        self.issued, self.issued_by = self._issue()
+
+    def _issue(self) -> tuple[int, int]:
+        """The cycle at which the launch is issued, and what it waited for."""
+        chip, machine = self.chip, self.chip.machine
+        seconds = machine.launch_seconds
+        seconds += self.launch.number * machine.next_launch_seconds
+        issued = chip.cycles(seconds) + chip.delay
+        end, launch = self.waits.latest_of(self.launch.held)
+        held = end + self.waits.latency if self.launch.held else 0
+        if held <= issued:
+            return issued, BY_ISSUE
+        chip.delay += held - issued
+        return held, launch
 
     def run(self, waited: Iterable[str]) -> LaunchRun:
         """
@@ -205,7 +219,7 @@ class Placing:
         for wave in _waves(walk, len(lanes)):
             works = [
                 self.steps.work(
-                    launch.shapes, task, launch.scalars, launch.read, launch.arrays
+                    launch.shapes, task, launch.scalars, launch.read, launch.contents
                 )
                 for task in wave
             ]
@@ -287,7 +301,7 @@ class Placing:
         """When a lane starts a task, and what for it waited."""
         ready, cause = lane.ready + self.dispatch, BY_CORE
         if self.issued > ready:
-            ready, cause = self.issued, BY_ISSUE
+            ready, cause = self.issued, self.issued_by
         waited, launch = self.waits.of(task, miss, ready)
         if waited > ready:
             ready, cause = waited, launch
@@ -321,11 +335,11 @@ class Waits:
             for events, selector in launch.waits
             if events
         ]
-        self.latest, self.last = self._latest(
+        self.latest, self.last = self.latest_of(
             event for events, _, _ in self.waits for event in events
         )
 
-    def _latest(self, events: Iterable[int]) -> tuple[int, int]:
+    def latest_of(self, events: Iterable[int]) -> tuple[int, int]:
         """The end of the last task of some launches, and its launch."""
         ends = [(self.chip.runs[event].end, event) for event in events]
         return max(ends, default=(0, BY_CORE))
@@ -337,7 +351,7 @@ class Waits:
         found = (0, BY_CORE)
         for events, selector, ranges in self.waits:
             if selector.kind == SelectorKind.ALL:
-                found = max(found, self._latest(events))
+                found = max(found, self.latest_of(events))
             elif selector.kind == SelectorKind.OVERLAPS:
                 found = max(found, (self._overlapping(events, miss), events[-1]))
             else:
@@ -365,7 +379,7 @@ class Waits:
                 end = max(end, chip.read.get(cell, 0))
         for array in self.launch.arrays:
             end = max(end, chip.roots.get(array.root, 0))
-        return min(end, self._latest(events)[0])
+        return min(end, self.latest_of(events)[0])
 
 
 def range_function(launch: Launch, selector: Selector) -> Any:

@@ -4,24 +4,26 @@ The launches of a program, in order, without running them.
 The orchestration function runs on sizes: arrays are where they lie and how large they
 are. Only what it reads (a group list, lengths) needs values: they are the given ones,
 or made up as the argument's `pypto.data` says, and then named in `assumed`. What a
-kernel computes is not known, so reading it is an error.
+kernel computes or has changed is known from a run alone (`recorded_reads.py`), which
+needs all inputs; what was taken from there is named in `recorded`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
+from itertools import count
 from math import prod
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from xdsl.dialects import func
 from xdsl.dialects.builtin import IndexType, MemRefType, ModuleOp, TensorType
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from pyptoc.dialects.diagnostics import error
 from pyptoc.dialects.npu_attrs import Selector
-from pyptoc.dialects.npu_kernel import LaunchOp, kernels_of
+from pyptoc.dialects.npu_kernel import KernelOp, LaunchOp, kernels_of
 from pyptoc.dialects.npu_memory import AllocOp, ReadOp, ReshapeOp
 from pyptoc.dialects.npu_place import PlaceOp
 from pyptoc.dialects.pypto.scalars import DimOp
@@ -29,9 +31,13 @@ from pyptoc.dialects.record import record
 from pyptoc.dialects.tile_types import element_bits
 from pyptoc.runtime.codegen import Translator, to_f32
 from pyptoc.runtime.failures import raise_beyond_arena, raise_out_of_bounds
-from pyptoc.runtime.inputs import Inputs
+from pyptoc.runtime.inputs import Input, Inputs, complete
+from pyptoc.runtime.kernel_buffers import stored_buffers
 from pyptoc.runtime.random_inputs import LATE, make_up, settle_sizes, shape_of
 from pyptoc.runtime.signature import Argument, Signature, find_entry
+
+if TYPE_CHECKING:
+    from pyptoc.runtime.recorded_reads import RecordedReads
 
 MOST_TASKS = 2**23
 """More of them would take gigabytes and minutes to place, one after the other."""
@@ -59,6 +65,10 @@ class Array:
         return prod(self.shape) * self.bits // 8
 
 
+Content = tuple[Array, int | None]
+"""What tells elements from others: their array, and the launch that stored last."""
+
+
 @record
 class Launch:
     """A launch with its sizes."""
@@ -69,6 +79,11 @@ class Launch:
     arrays: tuple[Array, ...]
     scalars: tuple[Any, ...]
     waits: tuple[tuple[Events, Selector], ...]
+    held: Events
+    """What had to be over before the launch could be issued, since an element was read
+    between the one before and this one."""
+    contents: tuple[Content, ...]
+    """Of the arrays."""
     read: Callable[[Operation, int, tuple[int, ...]], int | float]
     """For a `tile.read`, the number of an array and a place in it: the element."""
 
@@ -88,12 +103,18 @@ class Steering:
 
     signature: Signature
     inputs: Inputs
-    seed: int = 0
-    """Of the values that are made up."""
+    seed: int | None = None
+    """Of the values that are made up. None: those that are read are, but no others,
+    which a run would need."""
+    run: Callable[[Mapping[str, Input]], RecordedReads] | None = None
+    """Runs the program; None: only sizes count."""
     assumed: list[str] = field(default_factory=list[str])
     """The arguments whose values were made up."""
+    recorded: list[str] = field(default_factory=list[str])
+    """What was read of results of a run."""
     roots: dict[int, int] = field(default_factory=dict[int, int])
     """The bytes of each argument, by the root of its array."""
+    reads: RecordedReads | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         values = self.inputs.values
@@ -101,6 +122,7 @@ class Steering:
             if argument.name not in values and argument.default is not None:
                 values[argument.name] = argument.default
         missing = [a for a in self.signature.arguments if a.name not in values]
+        self.missing = [argument.name for argument in missing]
         arrays = [replace(a, data=None) for a in missing if not a.is_scalar]
         settle_sizes(self.signature, self.inputs, arrays)
         for argument in missing:
@@ -125,9 +147,41 @@ class Steering:
                 )
                 if source is not None and source.name not in values:
                     missing.append(source)
-            make_up(self.signature, self.inputs, missing, self.seed)
+            make_up(self.signature, self.inputs, missing, self.seed or 0)
             self.assumed += [each.name for each in missing]
         return values[argument.name]
+
+    def results(self, op: Operation, name: str) -> RecordedReads:
+        """What a run reads; `op` needs it to know an element of the array `name`."""
+        if self.reads is None:
+            self.reads = self._run(op, name)
+        if name not in self.recorded:
+            self.recorded.append(name)
+        return self.reads
+
+    def _run(self, op: Operation, name: str) -> RecordedReads:
+        what = f"a size or offset comes from {name}, which a kernel computes"
+        if self.run is None:
+            error(
+                op.location,
+                "PTO503",
+                what,
+                rule="sizes alone do not say what it is",
+                help="--run --check checks a run",
+            )
+        if self.seed is None and self.missing:
+            error(
+                op.location,
+                "PTO503",
+                what,
+                rule="only a run tells what that is, and a run needs all inputs",
+                here=f"not given: {', '.join(map(repr, self.missing))}",
+                help="give them with --inputs=F.npz or --case=NAME, or make them up "
+                "with --random-inputs=1",
+            )
+        complete(self.signature, self.inputs, "inputs", self.seed)
+        self.assumed += [each for each in self.missing if each not in self.assumed]
+        return self.run(self.inputs.values)
 
 
 def launches_of(
@@ -136,7 +190,7 @@ def launches_of(
     """All launches of the entry function, and the arrays that are its results."""
     function = find_entry(module, steering.signature.name)
     _check_level(module, function)
-    return _Launching(function, steering).collect()
+    return _Launching(function, kernels_of(module), steering).collect()
 
 
 _HELP = "simulate what the whole pipeline gives (--compile-to=program)"
@@ -165,9 +219,20 @@ def _check_level(module: ModuleOp, function: func.FuncOp) -> None:
 class _Launching(Translator):
     """Writes the orchestration function; see the module's docstring."""
 
-    def __init__(self, function: func.FuncOp, steering: Steering) -> None:
+    def __init__(
+        self,
+        function: func.FuncOp,
+        kernels: Mapping[str, KernelOp],
+        steering: Steering,
+    ) -> None:
         super().__init__()
         self.function, self.steering = function, steering
+        self.stored = {name: stored_buffers(each) for name, each in kernels.items()}
+        self.versions: dict[int, int] = {}
+        """By root: the last launch that stored to a part of it."""
+        self.host_reads = count()
+        self.held: Events = ()
+        """What reads have waited for since the last launch."""
         self.launches: list[Launch] = []
         self.tasks = 0
         """Of all launches so far."""
@@ -187,9 +252,7 @@ class _Launching(Translator):
             "pypto.claim": lambda op: None,
             "npu.launch": self._launch,
             "npu.no_events": lambda op: self._define(op, "()"),
-            "npu.join": lambda op: self._define(
-                op, " + ".join(["()", *map(self.ref, op.operands)])
-            ),
+            "npu.join": lambda op: self._define(op, self._joined(op.operands)),
             "pypto.dim": self._dim,
         }
         args = function.body.block.args
@@ -236,7 +299,7 @@ class _Launching(Translator):
     # Memory.
 
     def _alloc(self, op: Operation) -> None:
-        element = _element(op)
+        element = _element_type(op)
 
         def allocate(*sizes: int) -> Array:
             if min(sizes, default=0) < 0:
@@ -247,7 +310,7 @@ class _Launching(Translator):
         self._call(op, allocate, cast(AllocOp, op).mixed_sizes)
 
     def _place(self, op: Operation) -> None:
-        placing, bits = cast(PlaceOp, op), element_bits(_element(op))
+        placing, bits = cast(PlaceOp, op), element_bits(_element_type(op))
 
         def place(arena: Array, offset: int, *sizes: int) -> Array:
             end = offset + prod(sizes) * bits // 8
@@ -265,7 +328,7 @@ class _Launching(Translator):
         self._call(op, reshape, [reshaping.source, *reshaping.mixed_sizes])
 
     def _reinterpret(self, op: Operation) -> None:
-        bits = element_bits(_element(op))
+        bits = element_bits(_element_type(op))
 
         def reinterpret(array: Array) -> Array:
             *outer, last = array.shape
@@ -276,39 +339,35 @@ class _Launching(Translator):
     def _read(self, op: Operation) -> None:
         reading = cast(ReadOp, op)
 
-        def read(array: Array, *place: int) -> int | float:
-            return self._element(op, array, place)
+        def read(waited: Events, array: Array, *place: int) -> int | float:
+            self.held += waited
+            number, content = next(self.host_reads), self._content(array)
+            argument = self._argument_of(content)
+            if argument is None:
+                return self.steering.results(op, _name(op)).host[number]
+            return _element(op, array, place, self.steering.value(argument))
 
-        self._call(op, read, [reading.source, *reading.mixed_offsets])
+        place = self.refs([reading.source, *reading.mixed_offsets])
+        waited = self._joined(reading.waits)
+        self._define(op, f"{self.bind(read)}({waited}, {place})")
 
-    def _element(
-        self, op: Operation, array: Array, place: tuple[int, ...]
-    ) -> int | float:
-        """What an `npu.read` or `tile.read` reads."""
-        name = f"%{op.operands[0].name_hint or 'memory'}"
-        argument = self.arguments.get(array.root)
-        if argument is None:
-            error(
-                op.location,
-                "PTO503",
-                f"a size or offset comes from {name}, which a kernel computes",
-                rule="simulating needs no data, so it knows no results",
-                help="simulate the operator with that value as an argument",
-            )
-        values = np.reshape(self.steering.value(argument), array.shape)
-        if not all(0 <= i < n for i, n in zip(place, array.shape, strict=True)):
-            shown = ", ".join(map(str, place))
-            raise_out_of_bounds(
-                op, f"read of {name}[{shown}], its sizes are {list(array.shape)}"
-            )
-        is_index = isinstance(op.results[0].type, IndexType)
-        return int(values[place]) if is_index else to_f32(values[place])
+    def _content(self, array: Array) -> Content:
+        return array, self.versions.get(array.root)
+
+    def _argument_of(self, content: Content) -> Argument | None:
+        """The argument whose elements these are; None: they come from a kernel."""
+        array, version = content
+        return None if version is not None else self.arguments.get(array.root)
 
     # Launches.
+
+    def _joined(self, events: Iterable[SSAValue]) -> str:
+        return " + ".join(["()", *map(self.ref, events)])
 
     def _launch(self, op: Operation) -> None:
         launch = cast(LaunchOp, op)
         selectors = [selector for _, selector in launch.wait_list]
+        stored = self.stored[launch.callee_name]
 
         def run(
             grid: tuple[int, ...],
@@ -320,13 +379,25 @@ class _Launching(Translator):
                 raise_out_of_bounds(op, f"a launch of grid {list(grid)}")
             waits = tuple(zip(events, selectors, strict=True))
             number = len(self.launches)
+            contents = tuple(map(self._content, arrays))
 
             def read(reading: Operation, n: int, place: tuple[int, ...]) -> int | float:
-                return self._element(reading, arrays[n], place)
+                argument = self._argument_of(contents[n])
+                if argument is not None:
+                    values = self.steering.value(argument)
+                else:
+                    results = self.steering.results(reading, _name(reading))
+                    values = results.tables[number, n]
+                return _element(reading, arrays[n], place, values)
 
-            found = Launch(number, launch, grid, arrays, scalars, waits, read)
+            held, self.held = self.held, ()
+            found = Launch(
+                number, launch, grid, arrays, scalars, waits, held, contents, read
+            )
             self._count(found)
             self.launches.append(found)
+            for n in stored:
+                self.versions[arrays[n].root] = number
             return (number,)
 
         waited = [value for value, _ in launch.wait_list]
@@ -350,5 +421,24 @@ class _Launching(Translator):
             )
 
 
-def _element(op: Operation) -> Attribute:
+def _name(op: Operation) -> str:
+    """What an `npu.read` or `tile.read` reads."""
+    return f"%{op.operands[0].name_hint or 'memory'}"
+
+
+def _element(
+    op: Operation, array: Array, place: tuple[int, ...], given: Any
+) -> int | float:
+    """What an `npu.read` or `tile.read` reads of these values of an array."""
+    values = np.reshape(given, array.shape)
+    if not all(0 <= i < n for i, n in zip(place, array.shape, strict=True)):
+        shown = ", ".join(map(str, place))
+        raise_out_of_bounds(
+            op, f"read of {_name(op)}[{shown}], its sizes are {list(array.shape)}"
+        )
+    is_index = isinstance(op.results[0].type, IndexType)
+    return int(values[place]) if is_index else to_f32(values[place])
+
+
+def _element_type(op: Operation) -> Attribute:
     return cast("MemRefType[Attribute]", op.results[0].type).element_type

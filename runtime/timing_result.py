@@ -193,6 +193,9 @@ class Timeline:
     """The launches on the way to the end, first to last."""
     assumed: tuple[str, ...]
     """Arguments whose values were made up to know what is launched."""
+    recorded: tuple[str, ...]
+    """What kernels compute and later sizes come from: arrays of which elements were
+    recorded in a run."""
     runs: tuple[LaunchRun, ...] = field(repr=False)
     """The launches as they were placed, for traces and reports."""
     _path: Callable[[], tuple[PathStep, ...]] = field(repr=False)
@@ -332,4 +335,5 @@ class Timeline:
             "chain": [vars(step) for step in self.chain],
             "path": [vars(step) for step in self.path],
             "assumed": list(self.assumed),
+            "recorded": list(self.recorded),
         }

@@ -116,6 +116,12 @@ class Deciding:
         owners = (value.owner for value in self._behind(lambda _: False))
         return {owner for owner in owners if isinstance(owner, ReadOp)}
 
+    @property
+    def steering(self) -> list[int]:
+        """The numbers of the arrays with elements on which a deciding value depends."""
+        args: list[SSAValue] = list(self.kernel.buffer_args)
+        return sorted({args.index(op.source) for op in self.reads})
+
     def of_loop(self, loop: scf.ForOp) -> LoopKey | None:
         """What an iteration does by its index; None where that is not known."""
         if loop.iter_args:

@@ -67,6 +67,7 @@ class KernelSteps:
     def __init__(self, kernel: KernelOp, machine: Machine) -> None:
         self.timer = KernelTimer(kernel, machine)
         self.kernel, self.machine = kernel, machine
+        self.steering = self.timer.deciding.steering
         self.steps: list[Step] = []
         self.inputs: list[tuple[Work, tuple[float, ...], Traffic, Carried | None]] = []
         """What each step was worked out for."""
@@ -90,14 +91,14 @@ class KernelSteps:
         grid: tuple[int, ...],
         scalars: tuple[Any, ...],
         read: Callable[..., Any] | None = None,
-        arrays: Sequence[Any] = (),
+        contents: Sequence[Any] = (),
     ) -> Work:
         """The class of a task, by its grid indices.
 
-        read: elements of the launch's arrays (`Launch.read`); arrays: what tells their
-        memory from that of others. Both are for kernels that read scalars.
+        read: elements of the launch's arrays (`Launch.read`); contents: what tells them
+        from those of others. Both are for kernels that read scalars.
         """
-        data = tuple(arrays[number] for number in self.timer.steering)
+        data = tuple(contents[number] for number in self.steering)
         values = self.timer.guarded(self.timer.classify, grid, scalars, shapes, read)
         work = Work((shapes, data), values)
         if work not in self._examples:

@@ -73,6 +73,7 @@ class Summary:
             workspace_bytes=self._workspace(),
             chain=chain,
             assumed=tuple(self.steering.assumed),
+            recorded=tuple(self.steering.recorded),
             runs=tuple(runs),
             _path=partial(instruction_path, runs, tasks),
         )

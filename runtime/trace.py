@@ -48,6 +48,7 @@ def write_trace(stream: IO[bytes], detail: Detail) -> None:
         "cycles": timeline.cycles,
         "shown": trace_note(detail),
         "assumed": ", ".join(timeline.assumed),
+        "recorded": ", ".join(timeline.recorded),
     }
     head = json.dumps(about)
     stream.write(b'{"displayTimeUnit":"ns","otherData":' + head.encode())

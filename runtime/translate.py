@@ -35,8 +35,6 @@ from pyptoc.dialects.record import record
 from pyptoc.dialects.tile import AllocOp, SlotOp
 from pyptoc.dialects.tile_channel import HALVES
 from pyptoc.dialects.tile_flags import FlagOp, SetFlagOp
-from pyptoc.dialects.tile_indexing import ScatterOp
-from pyptoc.dialects.tile_transfer import StoreOp
 from pyptoc.dialects.tile_types import Instruction, buffer_type
 from pyptoc.dialects.walk import ROW, Walk
 from pyptoc.runtime import (
@@ -51,6 +49,7 @@ from pyptoc.runtime.codegen import Translator, Value
 from pyptoc.runtime.failures import raise_out_of_bounds
 from pyptoc.runtime.hazards_boxes import numbers_of
 from pyptoc.runtime.hazards_numbers import watched
+from pyptoc.runtime.kernel_buffers import read_buffers, stored_buffers
 from pyptoc.runtime.matmul import Scratch
 from pyptoc.runtime.memory import Array, Buffers, Memory, aligned
 from pyptoc.runtime.pipes import Flag, Issued, Pipes
@@ -143,23 +142,12 @@ class KernelTranslator(Translator):
     @property
     def stored(self) -> set[int]:
         """The numbers of the buffer arguments that some instruction stores to."""
-        buffers = list[SSAValue](self.kernel.buffer_args)
-        numbers = {value: n for n, value in enumerate(buffers)}
-        return {
-            numbers[op.dest if isinstance(op, StoreOp) else op.memory]
-            for op in self.kernel.body.walk()
-            if isinstance(op, StoreOp | ScatterOp)
-        }
+        return stored_buffers(self.kernel)
 
     @property
     def read(self) -> set[int]:
         """The numbers of the buffer arguments that anything but a plain store uses."""
-        return {
-            number
-            for number, value in enumerate(self.kernel.buffer_args)
-            for use in value.uses
-            if not isinstance(use.operation, StoreOp) or use.operation.combine
-        }
+        return read_buffers(self.kernel)
 
     def launch(
         self,

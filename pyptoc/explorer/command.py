@@ -118,7 +118,7 @@ def _simulate(shown: Shown, module: ModuleOp, options: Options, known: Any) -> N
 
     signature, inputs = known
     shown.recorder.doing = "simulate"
-    seed = options.random_inputs or 0
+    seed = options.random_inputs
     try:
         shown.timeline = simulate(module, shown.machine, signature, inputs, seed)
     except CompileError as problem:

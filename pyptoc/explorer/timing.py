@@ -26,6 +26,7 @@ def timeline_data(timeline: Timeline) -> Data:
         "total": time_text(timeline.seconds),
         "bound": timeline.bound,
         "assumed": list(timeline.assumed),
+        "recorded": list(timeline.recorded),
         "hbm": size_text(timeline.hbm_moved),
         "cores": [f"{core.unit} {core.number}" for core in cores],
         "launches": [_launch(timeline, launch) for launch in timeline.launches],

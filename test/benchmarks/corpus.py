@@ -44,7 +44,6 @@ from pyptoc.tables import table
 NO_INSTRUCTION = "PTO22"
 """The family of errors of types that a machine does not have."""
 TOO_LARGE = "PTO507"
-SIZES_OF_A_KERNEL = "PTO503"
 ONE_THREAD = {f"{each}_NUM_THREADS": "1" for each in ("OPENBLAS", "MKL", "OMP")}
 SECONDS = 1.0
 """So long each side of a ratio is measured, and at least twice."""
@@ -77,7 +76,7 @@ class Row:
     """In shares of what the tolerance allows."""
     compile_seconds: float
     run_ratio: float
-    modelled: Modelled | None
+    modelled: Modelled
     failures: tuple[str, ...]
 
 
@@ -127,8 +126,6 @@ PAGE = """# The corpus, measured
   decode step of a few tokens: then dispatch, and not the work, takes the time.
 - **moved**: HBM bytes over those that every program must move; **workspace**.
 
-A dash: sizes come from what a kernel computes, so it cannot be simulated.
-
 {table}
 """
 
@@ -170,14 +167,9 @@ def measure(name: str, machine: str, quick: bool) -> Row | None:
     )
 
 
-def modelled(program: pyptoc.Program, given: dict[str, Any]) -> Modelled | None:
-    """A simulation; None where sizes come from what a kernel computes."""
-    try:
-        timeline = program.simulate(**given)
-    except CompileError as refused:
-        if refused.diagnostics[0].code == SIZES_OF_A_KERNEL:
-            return None
-        raise
+def modelled(program: pyptoc.Program, given: dict[str, Any]) -> Modelled:
+    """A simulation."""
+    timeline = program.simulate(**given)
     roof, reached = nearest_roof(timeline)
     return Modelled(
         timeline.seconds,
@@ -263,18 +255,12 @@ def cells(row: Row) -> tuple[str, ...]:
         f"{100 * row.worst:.0f} %",
         f"{row.compile_seconds:.2f} s",
         f"{row.run_ratio:.2f} x",
-        *(
-            ("-",) * 6
-            if time is None
-            else (
-                time_text(time.seconds),
-                time.bound,
-                f"{time.roof} {100 * time.reached:.0f} %",
-                str(time.launches),
-                f"{time.moved:.2f} x",
-                size_text(time.workspace),
-            )
-        ),
+        time_text(time.seconds),
+        time.bound,
+        f"{time.roof} {100 * time.reached:.0f} %",
+        str(time.launches),
+        f"{time.moved:.2f} x",
+        size_text(time.workspace),
     )
 
 

@@ -133,6 +133,7 @@
       el("span", { class: "muted" }, "Modelled, not measured"), el("span", { class: "grow" }),
       el("span", {}, zoomButton("−", "Zoom out (-)", () => 1 / 1.5), " ", zoomButton("+", "Zoom in (+)", () => 1.5), " ", zoomButton("all", "Show all (0)", () => 1 / zoom))),
     time.assumed.length ? el("p", { class: "muted" }, `Values of ${time.assumed.join(", ")} were not given and are made up.`) : "",
+    time.recorded.length ? el("p", { class: "muted" }, `Values of ${time.recorded.join(", ")} are from a run of the program.`) : "",
     time.left_out ? el("p", { class: "muted" }, `The first ${time.tasks.length.toLocaleString("en")} tasks are drawn; ${count(time.left_out, "task")} more are not.`) : "",
     lanes,
     el("table", {}, explorer.heads("launch", "line", "start µs", "time", "tasks", "cores", "waves", "bound", "busiest pipes"), body),
