@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import ModuleOp
 
+from pyptoc.dialects.diagnostics import RunError
 from pyptoc.dialects.npu_attrs import SelectorKind
 from pyptoc.dialects.npu_kernel import kernels_of
 from pyptoc.runtime.inputs import Input, Inputs
@@ -67,12 +68,26 @@ def simulate(
         # Most programs need no run, and the executor takes a while to load.
         from pyptoc.runtime.recorded_reads import record_reads
 
-        return record_reads(module, machine, inputs, signature.name)
+        try:
+            return record_reads(module, machine, inputs, signature.name)
+        except RunError as failure:
+            raise _FailedRunError(failure) from failure
 
     steering = Steering(signature, inputs, seed, run)
-    launches, results = launches_of(module, steering)
-    chip = place(module, machine, launches)
-    return Summary(chip, launches, results, steering).timeline()
+    try:
+        launches, results = launches_of(module, steering)
+        chip = place(module, machine, launches)
+        return Summary(chip, launches, results, steering).timeline()
+    except _FailedRunError as problem:
+        raise problem.failure from None
+
+
+class _FailedRunError(Exception):
+    """Carries the error of a run past those who add where the simulation is to it."""
+
+    def __init__(self, failure: RunError) -> None:
+        super().__init__(failure)
+        self.failure = failure
 
 
 def place(module: ModuleOp, machine: Machine, launches: Sequence[Launch]) -> Chip:

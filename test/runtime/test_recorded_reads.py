@@ -144,8 +144,11 @@ def test_for_sizes_alone_a_check_says_what_can():
 
 
 def test_a_run_that_breaks_a_rule():
-    with pytest.raises(RunError, match="view of %x rows 0"):
-        pyptoc.compile(COUNTER).simulate(**row(40))
+    with pytest.raises(RunError, match="view of %x rows 0") as error:
+        pyptoc.compile(COUNTER).simulate(**row(25))
+    # Of the run: the simulation was at the first read.
+    notes = [note.message for note in error.value.diagnostics[0].notes]
+    assert notes == ["in loop (%i = 1)"]
 
 
 # By hand: kernels that store to arguments and to what later ones read.
