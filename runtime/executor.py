@@ -13,9 +13,9 @@ fully written. `order=seed` runs the pipes of each task as far apart as the flag
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -107,10 +107,13 @@ class Executable:
         with np.errstate(all="ignore"):
             values = orchestration.call(given)
         results: dict[str, Array] = {}
+        taken = [np.asarray(each) for each in inputs.values()]
         for result, value in zip(signature.results, values, strict=True):
             if isinstance(value, Memory):
                 check_written(result.name, value, orchestration.return_op)
-                results[result.name] = _released(value, inputs)
+                array = _released(value, taken)
+                taken.append(array)
+                results[result.name] = array
             else:
                 dtype = storage_dtype(result.element_type)
                 results[result.name] = np.array(value, dtype)
@@ -174,11 +177,11 @@ def _bound(argument: Argument, inputs: Mapping[str, Any], written: bool) -> Any:
     return Memory(array.copy() if copied else array)
 
 
-def _released(memory: Memory, inputs: Mapping[str, Any]) -> Array:
-    """A result's array, which is never one of the inputs."""
+def _released(memory: Memory, taken: Sequence[Array]) -> Array:
+    """A result's array: none of the caller's, nor part of another result's.
+
+    taken: the inputs, and the results before.
+    """
     array = memory.array
-    shared = any(
-        isinstance(given, np.ndarray) and np.may_share_memory(array, cast(Array, given))
-        for given in inputs.values()
-    )
+    shared = any(np.may_share_memory(array, other) for other in taken)
     return array.copy() if shared else array

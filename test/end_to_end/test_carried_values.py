@@ -11,6 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 import pyptoc
+from pyptoc.runtime.executor import Executable
 
 Array = NDArray[Any]
 
@@ -189,3 +190,34 @@ def test_carried(name: str) -> None:
             assert np.array_equal(found, case.meaning(n)), (pipeline, n)
     parted = pyptoc.compile(text, pipeline="inline,desugar,decompose,partition")
     assert parted.text.count("pypto.clone") == case.copies
+
+
+PASSED_ON = """
+func.func @f(%x: tensor<6x4xf32>, %n: index)
+    -> (tensor<6x4xf32>, tensor<6x4xf32>, tensor<6x4xf32>) {
+  %y = pypto.exp %x
+  %r, %o = pypto.for (%i = 0 to %n) iter(%a = %y, %b = %x) {
+    pypto.yield %a, %b
+  }
+  func.return %r, %y, %o : tensor<6x4xf32>, tensor<6x4xf32>, tensor<6x4xf32>
+}
+"""
+
+
+def test_results_that_a_loop_passes_on_are_arrays_of_their_own() -> None:
+    """Of one memory there may be two results, and one may be an input."""
+    for pipeline in ("", None):
+        program = pyptoc.compile(PASSED_ON, pipeline=pipeline)
+        results = program.run(x=X, n=2)
+        arrays = [X, *results.values()]
+        for n, array in enumerate(arrays):
+            assert not any(np.shares_memory(array, one) for one in arrays[:n])
+
+
+def test_what_offers_its_memory_stays_the_caller_s() -> None:
+    """An input need not be an array of numpy."""
+    x = X.copy()
+    program = pyptoc.compile(PASSED_ON)
+    executable = Executable(program.module, program.machine)
+    found = executable.run({"x": memoryview(x), "n": 2})["result2"]
+    assert not np.shares_memory(found, x)
