@@ -83,4 +83,8 @@ def describe_program(module: ModuleOp) -> str:
         for word, count in counts.items()
         if count
     ]
-    return ", ".join(parts) or "interpreted at the tensor level"
+    if parts:
+        return ", ".join(parts)
+    from pyptoc.runtime.run import is_lowered
+
+    return "no kernels" if is_lowered(module) else "interpreted at the tensor level"

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from xdsl.dialects import func
-from xdsl.dialects.builtin import IndexType, MemRefType, ModuleOp, TensorType
+from xdsl.dialects.builtin import IndexType, MemRefType, ModuleOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from pyptoc.dialects.diagnostics import error
@@ -34,6 +34,7 @@ from pyptoc.runtime.failures import raise_beyond_arena, raise_out_of_bounds
 from pyptoc.runtime.inputs import Input, Inputs, complete
 from pyptoc.runtime.kernel_buffers import stored_buffers
 from pyptoc.runtime.random_inputs import LATE, make_up, settle_sizes, shape_of
+from pyptoc.runtime.run import is_lowered
 from pyptoc.runtime.signature import Argument, Signature, find_entry
 
 if TYPE_CHECKING:
@@ -189,17 +190,16 @@ def launches_of(
 ) -> tuple[list[Launch], list[Array]]:
     """All launches of the entry function, and the arrays that are its results."""
     function = find_entry(module, steering.signature.name)
-    _check_level(module, function)
+    _check_level(module)
     return _Launching(function, kernels_of(module), steering).collect()
 
 
 _HELP = "simulate what the whole pipeline gives (--compile-to=program)"
 
 
-def _check_level(module: ModuleOp, function: func.FuncOp) -> None:
+def _check_level(module: ModuleOp) -> None:
     """Times come from addresses and flags, which only a program has."""
-    kernels = kernels_of(module)
-    for name, kernel in kernels.items():
+    for name, kernel in kernels_of(module).items():
         for op in kernel.walk():
             if op.name == "tile.alloc" and "addr" not in op.properties:
                 error(
@@ -208,11 +208,7 @@ def _check_level(module: ModuleOp, function: func.FuncOp) -> None:
                     f"@{name} is no scheduled program: a buffer has no address",
                     help=_HELP,
                 )
-    # A program of no elements launches nothing.
-    tensors = any(isinstance(arg.type, TensorType) for arg in function.body.block.args)
-    if not kernels and (
-        tensors or any(op.name == "npu.tasks" for op in function.walk())
-    ):
+    if not is_lowered(module):
         error(None, "PTO290", "there are no kernels to simulate", help=_HELP)
 
 
