@@ -255,6 +255,8 @@ def _reshape(op: ReshapeOp) -> Iterator[Obligation]:
         known = known * extent
     name = value_name(op.source)
     if inferred:
+        message = "reshape: -1 beside a size of 0 is undefined"
+        yield Obligation("<=", Expr.const(1), known, message, (), "PTO404")
         message = f"reshape: the {{0}} elements of {name} are no multiple of {{1}}"
         rest = total.mod(known)
         yield Obligation("==", rest, Expr.const(0), message, (total, known))

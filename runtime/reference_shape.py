@@ -58,6 +58,15 @@ def clone(interp: Interpreter, op: Any) -> Tensor:
     return Tensor(interp.array(op.source, op).copy(), owned=True)
 
 
+def open_sizes(interp: Interpreter, op: Any) -> list[int]:
+    """The sizes that an operation gives; a -1 of its text has a meaning of its own."""
+    sizes = [interp.integer(size) for size in op.mixed_sizes]
+    for size, given in zip(sizes, op.mixed_sizes, strict=True):
+        if size < 0 and not isinstance(given, int):
+            interp.fail(op, "PTO404", f"a size of {sizes} is negative")
+    return sizes
+
+
 def whole_shape(
     interp: Interpreter, op: Any, old: Sequence[int], sizes: Sequence[int]
 ) -> tuple[int, ...]:
@@ -86,7 +95,7 @@ def mapped(source: Tensor, change: Callable[[Array], Array]) -> Tensor:
 @handles("pypto.reshape")
 def reshape(interp: Interpreter, op: Any) -> Tensor:
     source = interp.tensor(op.source, op)
-    sizes = [interp.integer(size) for size in op.mixed_sizes]
+    sizes = open_sizes(interp, op)
     shape = whole_shape(interp, op, source.array.shape, sizes)
 
     def change(array: Array) -> Array:
@@ -111,7 +120,7 @@ def transpose(interp: Interpreter, op: Any) -> Tensor:
 def expand(interp: Interpreter, op: Any) -> Tensor:
     source = interp.tensor(op.source, op)
     old = source.array.shape
-    sizes = [interp.integer(size) for size in op.mixed_sizes]
+    sizes = open_sizes(interp, op)
     lead = len(sizes) - len(old)
     kept = (1,) * lead + old
     shape = tuple(

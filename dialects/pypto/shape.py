@@ -59,8 +59,8 @@ class ReshapeOp(PyptoOp, Sizes):
 
     The number of elements stays (PTO130; PTO404 where only the run knows it). At most
     one size is -1. With one `?` in and one -1 out, the rest of one shape divides the
-    rest of the other; otherwise give SSA sizes. -1 of no elements beside a size of 0 is
-    undefined, an error.
+    rest of the other; otherwise give SSA sizes. -1 beside a size of 0 is an
+    error.
 
     Example:
         %y = pypto.reshape %x[-1, %n, 128] : tensor<?x512xbf16> -> tensor<?x?x128xbf16>

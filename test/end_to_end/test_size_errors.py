@@ -165,3 +165,46 @@ def test_result_in_place_has_the_sizes_of_the_argument(pipeline: str | None) -> 
     assert "3" in found.message
     assert "6" in found.message
     assert found.location is not None
+
+
+REST = """func.func @f(%x: tensor<?x?x4xf32>, %n: index) -> tensor<?x?xf32> {
+  %r = pypto.reshape %x[-1, %n]
+  func.return %r : tensor<?x?xf32>
+}
+"""
+EXPANDED = """func.func @f(%x: tensor<?x1xf32>, %n: index) -> tensor<?x?xf32> {
+  %r = pypto.expand %x[-1, %n]
+  func.return %r : tensor<?x?xf32>
+}
+"""
+
+
+@pytest.mark.parametrize("pipeline", ["", None], ids=["interpreted", "compiled"])
+class TestMinusOne:
+    """What is left for a -1 is a number only where the other sizes are not 0."""
+
+    def code(self, text: str, pipeline: str | None, **inputs: Any) -> str:
+        with pytest.raises(RunError) as failure:
+            compile(text, pipeline=pipeline).run(**inputs)
+        return failure.value.diagnostics[0].code
+
+    @pytest.mark.parametrize("shape", [(2, 0, 4), (0, 2, 4), (2, 3, 4)])
+    def test_beside_0_it_is_undefined(
+        self, pipeline: str | None, shape: tuple[int, ...]
+    ) -> None:
+        x = np.zeros(shape, np.float32)
+        assert self.code(REST, pipeline, x=x, n=0) == "PTO404"
+
+    def test_of_no_elements_it_is_0(self, pipeline: str | None) -> None:
+        x = np.zeros((2, 0, 4), np.float32)
+        (found,) = compile(REST, pipeline=pipeline).run(x=x, n=3).values()
+        assert found.shape == (0, 3)
+
+    @pytest.mark.parametrize(
+        ("text", "shape"), [(REST, (2, 3, 4)), (EXPANDED, (2, 1))], ids=["rest", "kept"]
+    )
+    def test_a_number_that_is_minus_one_is_no_size(
+        self, pipeline: str | None, text: str, shape: tuple[int, ...]
+    ) -> None:
+        x = np.zeros(shape, np.float32)
+        assert self.code(text, pipeline, x=x, n=-1) in ("PTO402", "PTO404")

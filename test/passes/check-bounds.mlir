@@ -131,16 +131,21 @@ func.func @sizes(%x: tensor<?x8xf32> {pypto.dims = ["M"]},
 // CHECK:       pypto.assert {{.*}} == 8 * %n, "reshape: %x has {0} elements, the result {1}"
 // CHECK-NEXT:  pypto.reshape %x[%n, 8]
 // CHECK-NEXT:  pypto.reshape %x[-1, 8]
+// CHECK:       pypto.assert 1 <= %n, "reshape: -1 beside a size of 0 is undefined" {code = "PTO404"}
+// CHECK:       pypto.assert {{.*}} mod %n == 0, "reshape: the {0} elements of %x are no multiple of {1}"
+// CHECK-NEXT:  pypto.reshape %x[-1, %n]
 // CHECK-NEXT:  pypto.assert %n <= 32, "dimension 0 is {0}, at most 32 (max)"
 // CHECK-NEXT:  pypto.empty[%n]
 func.func @reshape(%x: tensor<?x16xf32>, %k: tensor<1xi32>)
-    -> (tensor<?x48xf32>, tensor<?x8xf32>, tensor<?x8xf32>) {
+    -> (tensor<?x48xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x?xf32>) {
   %n = pypto.read %k[0]
   %a = pypto.reshape %x[-1, 48]
   %b = pypto.reshape %x[%n, 8]
   %c = pypto.reshape %x[-1, 8]
+  %d = pypto.reshape %x[-1, %n]
   %e = pypto.empty[%n] {max = [32]} : tensor<?xf32>
-  func.return %a, %b, %c : tensor<?x48xf32>, tensor<?x8xf32>, tensor<?x8xf32>
+  func.return %a, %b, %c, %d
+    : tensor<?x48xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x?xf32>
 }
 
 // -----
