@@ -35,11 +35,21 @@ NOTHING, INPUT, FIRST = 0, 1, 2
 MOST_PIECES = 2**25
 """Each takes 12 bytes and a fraction of a microsecond."""
 
+FEW = 64
+"""So many numbers Python tells apart faster than numpy."""
+
 MOST = 20
 """How many findings are collected."""
 
 
-@dataclass(frozen=True)
+_Tasks = tuple[int, int]
+"""A set of tasks: the first of them, and a bit for each from there on. Most sets have
+few tasks, however many there are."""
+
+NO_TASKS: _Tasks = (0, 0)
+
+
+@dataclass(frozen=True, slots=True)
 class Touch:
     """A region that a task touched; task -1: a read of the orchestration."""
 
@@ -92,8 +102,8 @@ class TaskHazards:
     given: set[int] = field(default_factory=set[int])
     """The allocations that the caller has filled."""
     found: list[Diagnostic] = field(default_factory=list[Diagnostic])
-    _sets: list[int] = field(default_factory=lambda: [0])
-    _numbers: dict[int, int] = field(default_factory=lambda: {0: 0})
+    _sets: list[_Tasks] = field(default_factory=lambda: [NO_TASKS])
+    _numbers: dict[_Tasks, int] = field(default_factory=lambda: {NO_TASKS: 0})
     _seen: set[tuple[Any, ...]] = field(default_factory=set[tuple[Any, ...]])
 
     def touched(
@@ -151,7 +161,7 @@ class TaskHazards:
         mine = touch.over | (1 << touch.task if touch.task >= 0 else 0)
         self._check_declared(touch)
         written = box_of(pieces.written, region, pieces.unit)
-        for last in np.unique(written).tolist():
+        for last in _distinct(written):
             self._after_write(touch, last, mine)
         if mode != AccessMode.ACCUMULATE:
             self._after_all(touch, box_of(pieces.added, region, pieces.unit), mine)
@@ -168,8 +178,8 @@ class TaskHazards:
 
     def _join(self, sets: NDArray[Any], task: int) -> None:
         """Add a task to the sets of all pieces of a box."""
-        found: list[int] = np.unique(sets).tolist()
-        new = {old: self._number(self._sets[old] | 1 << task) for old in found}
+        found = _distinct(sets)
+        new = {old: self._number(_with(self._sets[old], task)) for old in found}
         if len(found) == 1:
             sets[...] = new[found[0]]
             return
@@ -177,7 +187,7 @@ class TaskHazards:
         for old, number in new.items():
             sets[before == old] = number
 
-    def _number(self, tasks: int) -> int:
+    def _number(self, tasks: _Tasks) -> int:
         if tasks not in self._numbers:
             self._numbers[tasks] = len(self._sets)
             self._sets.append(tasks)
@@ -195,9 +205,9 @@ class TaskHazards:
             self._unwritten(touch)
 
     def _after_all(self, touch: Touch, sets: NDArray[Any], mine: int) -> None:
-        numbers: list[int] = np.unique(sets).tolist()
-        for number in numbers:
-            for task in ones(self._sets[number] & ~mine):
+        for number in _distinct(sets):
+            first, bits = self._sets[number]
+            for task in ones((bits & ~(mine >> first)) << first):
                 before = next(
                     one
                     for one in self.touches
@@ -305,6 +315,23 @@ class TaskHazards:
         notes = tuple(more.pop("notes", ()))
         found = Diagnostic(code, message, touch.op.location, notes=notes, **more)
         self.found.append(found)
+
+
+def _with(tasks: _Tasks, task: int) -> _Tasks:
+    """A set with one more task."""
+    first, bits = tasks
+    if not bits:
+        return task, 1
+    low = min(first, task)
+    return low, bits << (first - low) | 1 << (task - low)
+
+
+def _distinct(numbers: NDArray[Any]) -> list[int]:
+    """The different numbers; mostly they are few, or one."""
+    if numbers.size <= FEW:
+        return sorted({*numbers.ravel().tolist()})
+    first = int(numbers.flat[0])
+    return [first] if (numbers == first).all() else np.unique(numbers).tolist()
 
 
 def _cover(parts: list[Region], region: Region) -> bool:
