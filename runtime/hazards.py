@@ -59,20 +59,27 @@ class Checked:
 
 
 def check_program(
-    module: ModuleOp, machine: Machine, signature: Signature, inputs: Inputs
+    module: ModuleOp,
+    machine: Machine,
+    signature: Signature,
+    inputs: Inputs,
+    known: dict[str, HazardKernel] | None = None,
 ) -> Checked:
     """
     Check all launches for sizes alone: kernels as they would run, and what they declare
     to touch. A kernel that reads scalars from memory is named in `unseen`.
 
-    inputs: what is known of the inputs, at least the sizes. Raises RunError with all
-    that is wrong, CompileError for a module that is no scheduled program.
+    inputs: what is known of the inputs, at least the sizes. known: the kernels of this
+    module that had no hazard in earlier checks, by name; those without one in this
+    check are added. Raises RunError with all that is wrong, CompileError for a module
+    that is no scheduled program.
     """
     launches, _ = launches_of(module, Steering(signature, inputs))
     kernels = kernels_of(module)
     hazards = TaskHazards()
-    checks: dict[str, HazardKernel] = {}
+    checks = {} if known is None else known
     problems: list[Diagnostic] = []
+    wrong: set[str] = set()
     made: list[Launch] = []
     inputs_count = sum(not argument.is_scalar for argument in signature.arguments)
     hazards.given.update(range(1, inputs_count + 1))
@@ -86,10 +93,13 @@ def check_program(
             _walk(checks[sized.kernel], sized, launch)
         except RunError as failure:
             problems += failure.diagnostics
+            wrong.add(sized.kernel)
         for task in launch.tasks:
             for region in launch.declared(task):
                 hazards.touched(launch, task, region, launch.op)
     problems += hazards.check()
+    for name in wrong:
+        checks.pop(name, None)
     if problems:
         raise RunError(dict.fromkeys(problems))
     kinds = sum(check.walked for check in checks.values())

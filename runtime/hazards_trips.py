@@ -21,6 +21,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from pyptoc.dialects.diagnostics import CompileError, Note, RunError
 from pyptoc.runtime.hazards import Checked, check_program
+from pyptoc.runtime.hazards_core import HazardKernel
 from pyptoc.runtime.inputs import Inputs
 from pyptoc.runtime.machine import Machine
 from pyptoc.runtime.signature import Signature
@@ -29,7 +30,11 @@ MOST_TRIPS = 24
 """Loops that were walked further repeat nothing: each trip is another one."""
 
 MOST_TOGETHER = 200
-"""Choices of several sizes that are tried: each takes as long as `--check`."""
+"""Choices of several sizes that are tried."""
+
+MOST_TASKS = 2**17
+"""After so many tasks at choices of several sizes no more are tried: each task takes a
+fraction of a millisecond."""
 
 Sizes = dict[str, int]
 
@@ -60,17 +65,23 @@ def check_trips(
     def check(sizes: Sizes) -> Checked:
         values = dict(inputs.values)
         tried = replace(inputs, sizes={**given, **sizes}, values=values)
-        return check_program(module, machine, signature, tried)
+        return check_program(module, machine, signature, tried, known)
 
+    # A kind of task that one of the sizes has shown is walked no more.
+    known: dict[str, HazardKernel] = {}
     first = check({})
     tried: list[str] = []
     alone = [{name: n} for name in given for n in _values(given[name], first)]
     few = {name: _values(size, first, tails=False) for name, size in given.items()}
-    together = islice(_together(few), MOST_TOGETHER)
+    together = list(islice(_together(few), MOST_TOGETHER))
+    tasks = skipped = 0
     for sizes in (*alone, *together):
+        if tasks >= MOST_TASKS:
+            skipped += 1
+            continue
         text = ",".join(f"{name}={value}" for name, value in sizes.items())
         try:
-            check(sizes)
+            found = check(sizes)
         except RunError as failure:
             if any(one.code in _HAZARDS for one in failure.diagnostics):
                 _fail_at(failure, text)
@@ -78,9 +89,10 @@ def check_trips(
         except CompileError:
             continue
         tried.append(text)
+        tasks += found.tasks if len(sizes) > 1 else 0
     choices = prod(len(values) + 1 for values in few.values())
     several = choices - 1 - sum(map(len, few.values()))
-    return AllTrips(first, tuple(tried), max(several - MOST_TOGETHER, 0))
+    return AllTrips(first, tuple(tried), several - len(together) + skipped)
 
 
 def _together(few: Mapping[str, Sequence[int]]) -> Iterator[Sizes]:

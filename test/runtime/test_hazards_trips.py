@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 
 import pyptoc
 from pyptoc.dialects.diagnostics import RunError
 from pyptoc.runtime import hazards_trips
+from pyptoc.runtime.hazards import check_program
+from pyptoc.runtime.hazards_core import HazardKernel
+from pyptoc.runtime.inputs import Inputs
 
 MEMORY = 'memref<?x16xf32, "gm">'
 PROGRAM = f"""
@@ -70,6 +75,21 @@ def test_how_much_was_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     fewer = program("%n >= 0").check(trips=True, N=40, M=50)
     assert fewer.left_out == len(both) - 3
     assert fewer.text.endswith(f"other sizes, {fewer.left_out} left out")
+    # Each of them has one task.
+    monkeypatch.setattr(hazards_trips, "MOST_TASKS", 2)
+    least = program("%n >= 0").check(trips=True, N=40, M=50)
+    assert least.left_out == len(both) - 2
+    assert len(least.sizes) == len(alone) + 2
+
+
+def test_what_has_a_hazard_is_not_known_to_have_none() -> None:
+    made = program("%n > 1")
+    known: dict[str, HazardKernel] = {}
+    for sizes, fails in (({"N": 1}, True), ({"N": 1}, True), ({"N": 2}, False)):
+        inputs = Inputs({}, {**sizes, "M": 1})
+        with pytest.raises(RunError) if fails else nullcontext():
+            check_program(made.module, made.machine, made.signature, inputs, known)
+        assert set(known) == (set() if fails else {"k"})
 
 
 def test_the_program_is_run_where_nothing_is_wrong() -> None:
