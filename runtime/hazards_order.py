@@ -294,11 +294,3 @@ def _members(launch: Launch, ranges: Sequence[tuple[int, int] | None]) -> Sequen
         launch.first + sum(i * stride for i, stride in zip(index, strides, strict=True))
         for index in product(*box)
     ]
-
-
-def ones(bits: int) -> Iterator[int]:
-    """The numbers of the bits that are set."""
-    while bits:
-        low = bits & -bits
-        yield low.bit_length() - 1
-        bits ^= low

@@ -26,8 +26,9 @@ from xdsl.ir import Operation
 
 from pyptoc.dialects.diagnostics import Diagnostic, Note, error
 from pyptoc.dialects.npu_attrs import AccessMode
-from pyptoc.runtime.hazards_order import HostRead, Launch, Order, ones
+from pyptoc.runtime.hazards_order import HostRead, Launch, Order
 from pyptoc.runtime.hazards_regions import Region, box_of, unit_of
+from pyptoc.runtime.task_sets import NO_TASKS, Tasks, tasks_beside, with_task
 
 NOTHING, INPUT, FIRST = 0, 1, 2
 """Who wrote a piece: nobody, the caller, or the touch of that number less FIRST."""
@@ -40,13 +41,6 @@ FEW = 64
 
 MOST = 20
 """How many findings are collected."""
-
-
-_Tasks = tuple[int, int]
-"""A set of tasks: the first of them, and a bit for each from there on. Most sets have
-few tasks, however many there are."""
-
-NO_TASKS: _Tasks = (0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +96,8 @@ class TaskHazards:
     given: set[int] = field(default_factory=set[int])
     """The allocations that the caller has filled."""
     found: list[Diagnostic] = field(default_factory=list[Diagnostic])
-    _sets: list[_Tasks] = field(default_factory=lambda: [NO_TASKS])
-    _numbers: dict[_Tasks, int] = field(default_factory=lambda: {NO_TASKS: 0})
+    _sets: list[Tasks] = field(default_factory=lambda: [NO_TASKS])
+    _numbers: dict[Tasks, int] = field(default_factory=lambda: {NO_TASKS: 0})
     _seen: set[tuple[Any, ...]] = field(default_factory=set[tuple[Any, ...]])
 
     def touched(
@@ -179,7 +173,7 @@ class TaskHazards:
     def _join(self, sets: NDArray[Any], task: int) -> None:
         """Add a task to the sets of all pieces of a box."""
         found = _distinct(sets)
-        new = {old: self._number(_with(self._sets[old], task)) for old in found}
+        new = {old: self._number(with_task(self._sets[old], task)) for old in found}
         if len(found) == 1:
             sets[...] = new[found[0]]
             return
@@ -187,7 +181,7 @@ class TaskHazards:
         for old, number in new.items():
             sets[before == old] = number
 
-    def _number(self, tasks: _Tasks) -> int:
+    def _number(self, tasks: Tasks) -> int:
         if tasks not in self._numbers:
             self._numbers[tasks] = len(self._sets)
             self._sets.append(tasks)
@@ -206,8 +200,7 @@ class TaskHazards:
 
     def _after_all(self, touch: Touch, sets: NDArray[Any], mine: int) -> None:
         for number in _distinct(sets):
-            first, bits = self._sets[number]
-            for task in ones((bits & ~(mine >> first)) << first):
+            for task in tasks_beside(self._sets[number], mine):
                 before = next(
                     one
                     for one in self.touches
@@ -315,15 +308,6 @@ class TaskHazards:
         notes = tuple(more.pop("notes", ()))
         found = Diagnostic(code, message, touch.op.location, notes=notes, **more)
         self.found.append(found)
-
-
-def _with(tasks: _Tasks, task: int) -> _Tasks:
-    """A set with one more task."""
-    first, bits = tasks
-    if not bits:
-        return task, 1
-    low = min(first, task)
-    return low, bits << (first - low) | 1 << (task - low)
 
 
 def _distinct(numbers: NDArray[Any]) -> list[int]:
