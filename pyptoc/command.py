@@ -89,15 +89,33 @@ def execute(options: Options) -> int:
 
 
 def _execute(options: Options, reporter: Reporter) -> int:
-    from pyptoc.runtime.machine import load_machine
-
     name, text = "", ""
     if options.input is not None:
         name, text = read_source(options.input, options.case)
         if options.run_reproducer:
-            from pyptoc.crash import reproducing
+            return _execute_reproducer(options, reporter, name, text)
+    return _execute_text(options, reporter, name, text)
 
-            options = reproducing(options, name, text)
+
+def _execute_reproducer(
+    options: Options, reporter: Reporter, name: str, text: str
+) -> int:
+    """Does it as the file's configuration says, with the modules that it names."""
+    from pyptoc.crash import reproducing
+    from pyptoc.user_modules import loaded
+
+    found = reproducing(options, name, text)
+    # Those of the command line are loaded; the file's take no place beside them.
+    modules = [] if options.load_module else found.load_module
+    for module in modules:
+        sys.stderr.write(f"note: runs {module}, as {name} says\n")
+    with loaded(modules):
+        return _execute_text(found, reporter, name, text)
+
+
+def _execute_text(options: Options, reporter: Reporter, name: str, text: str) -> int:
+    from pyptoc.runtime.machine import load_machine
+
     machine = load_machine(options.machine)
     if options.pipeline is not None:
         parse_pipeline(options.pipeline)
@@ -176,8 +194,11 @@ def _compile_unit(
     watchers = run.watchers() if run is not None else []
     if options.print_tile_candidates:
         context.candidates = []
-    compile_module(unit, options, context, module, watchers)
-    reporter.report(context.remarks)
+    try:
+        compile_module(unit, options, context, module, watchers)
+    finally:
+        # Also where a pass fails: they may say why, and stand before the error.
+        reporter.report(context.remarks)
     if context.candidates is not None:
         sys.stdout.write("\n".join(context.candidates))
     code = run.finish(module, unit.timing) if run is not None else 0
