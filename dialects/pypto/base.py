@@ -77,7 +77,12 @@ from xdsl.utils.mlir_lexer import MLIRTokenKind
 
 from pyptoc.dialects.context import PyptocContext
 from pyptoc.dialects.diagnostics import CompileError, did_you_mean, error
-from pyptoc.dialects.literals import located, parse_setting, print_settings
+from pyptoc.dialects.literals import (
+    STARTS_VALUE,
+    located,
+    parse_setting,
+    print_settings,
+)
 from pyptoc.dialects.op_docs import sample
 from pyptoc.dialects.parse_errors import LexError, diagnose
 from pyptoc.dialects.parsing import LocParser, PoisonedError, has_error
@@ -272,6 +277,8 @@ class PyptoOp(IRDLOperation, ABC):
             value: Attribute = UnitAttr()
             if parser.parse_optional_punctuation("=") is not None:
                 value = parse_setting(parser)
+            elif parser.token.kind in STARTS_VALUE:
+                parser.raise_error("'=' expected")
             if key in call.properties or key in call.attributes:
                 rule = "each setting is given once"
                 error(span, "PTO143", f"'{key}' is given twice", rule=rule)

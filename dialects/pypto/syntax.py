@@ -32,6 +32,7 @@ from pyptoc.dialects.literals import (
     parse_number,
 )
 from pyptoc.dialects.op_docs import clause_sample
+from pyptoc.dialects.parse_errors import starts_line
 from pyptoc.dialects.parsing import LocParser
 from pyptoc.dialects.pypto.call import Call, merge_literals
 
@@ -226,9 +227,17 @@ class Values(Element):
                 call.written.append((key, value))
                 values.append(value)
             if parser.parse_optional_punctuation(",") is None:
+                self._check_end(parser)
                 break
         call.operands[self.name] = tuple(values)
         self._check_count(call)
+
+    def _check_end(self, parser: LocParser) -> None:
+        """Where there may be any number of values, none follows without a comma."""
+        token = parser.token
+        is_value = token.kind == MLIRTokenKind.PERCENT_IDENT
+        if is_value and self.most is None and not starts_line(token.span):
+            parser.parse_punctuation(",")
 
     def _check_count(self, call: Call) -> None:
         count = sum(key.startswith(f"{self.name}.") for key, _ in call.written)
@@ -407,8 +416,11 @@ class Clause(Element):
         near = did_you_mean(self.keyword, known) if known else ""
         kind = parser.ctx.get_optional_op(call.name)
         shown = clause_sample(kind, self.keyword) if kind and not near else ""
+        # Where something else stands in its place, that is where it is missing.
+        ends = (MLIRTokenKind.L_BRACE, MLIRTokenKind.COLON, MLIRTokenKind.EOF)
+        is_here = token.kind not in ends and not starts_line(token.span)
         error(
-            token.span if near else call.place,
+            token.span if is_here else call.place,
             "PTO142",
             f"{call.short_name} needs '{self.keyword} ...'",
             help=f"write {shown or self.keyword}",
