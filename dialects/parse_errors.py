@@ -16,6 +16,7 @@ from xdsl.utils.lexer import Input, Span
 from xdsl.utils.mlir_lexer import MLIRToken, MLIRTokenKind
 
 from pyptoc.dialects.diagnostics import Diagnostic, did_you_mean, error, location_of
+from pyptoc.dialects.words import counted
 
 _PYTHON_FLOAT = re.compile(r"(?<![\w.%@#!$])\d+[eE][+-]?\d+")
 _BARE_POINT = re.compile(r"(?<![\w.)\]])\.\d+([eE][+-]?\d+)?")
@@ -120,14 +121,14 @@ def diagnose(error: ParseError) -> Diagnostic:
     known = _KNOWN.get(message)
     if (counts := _RESULTS.match(message)) is not None:
         results, names = int(counts[1]), int(counts[2])
-        plural = "" if results == 1 else "s"
-        known = f"{results} result{plural}, but {names} before the ="
+        known = f"{counted(results, 'result')}, but {names} before the ="
     is_type = message in ("Expected shape type.", "type expected")
     here = Span(start, error.span.end, Input(text, source.name))
     if is_type and (unknown := _unknown_type(here, message)) is not None:
         return unknown
     message, near = _clearer(message), ""
-    if _CLOSING.fullmatch(message) and _ITEM.match(text, start):
+    goes_on = end_before(text, start) is None and _ITEM.match(text, start)
+    if goes_on and _CLOSING.fullmatch(message):
         message = f"',' or {message}"
     if known is None and (end := end_before(text, start)) is not None:
         # What is missing belongs at the end of the line before.

@@ -46,6 +46,7 @@ from pyptoc.dialects.pypto.attrs import CubeTileAttr, VecTileAttr
 from pyptoc.dialects.pypto.elementwise import AddOp
 from pyptoc.dialects.pypto.shape import CloneOp, EmptyOp, FullOp, TransposeOp, ViewOp
 from pyptoc.dialects.record import record
+from pyptoc.dialects.words import counted
 from pyptoc.passes.base import PyptocPass
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.cleanup import erase_dead
@@ -187,7 +188,8 @@ class SplitK:
         if parts < self.factor:
             self.context.remark(
                 self.tasks,
-                f"split over K in {parts}, not {self.factor}: K is {steps} steps, "
+                f"split over K in {parts}, not {self.factor}: K is "
+                f"{counted(steps, 'step')}, "
                 f"and the longest part has {longest} either way",
                 "PTO327",
             )

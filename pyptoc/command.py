@@ -223,7 +223,9 @@ def _done_with_source(options: Options, module: ModuleOp) -> bool:
     if options.describe:
         from pyptoc.describe import describe
 
-        print(describe(module, options.input or "-", options.entry))
+        kept = [f"--machine={options.machine}"] * (options.machine != Options.machine)
+        kept += [f"--entry={options.entry}"] * (options.entry is not None)
+        print(describe(module, options.input or "-", options.entry, kept))
         return True
     if options.entry is not None:
         from pyptoc.runtime.signature import find_entry

@@ -92,7 +92,7 @@ from pyptoc.dialects.pypto.infer import refine
 from pyptoc.dialects.pypto.properties import setting_usage
 from pyptoc.dialects.pypto.syntax import Element
 from pyptoc.dialects.related import note_tile
-from pyptoc.dialects.subscripts import count
+from pyptoc.dialects.words import counted
 
 SEGMENTS = "operandSegmentSizes"
 DISCARDABLE = ("tag", "tile")
@@ -148,7 +148,9 @@ class PyptoOp(IRDLOperation, ABC):
         for element in cls.SYNTAX:
             element.accept(call, queue, fields)
         if queue:
-            raise TypeError(f"{cls.name}.make: {len(queue)} arguments too many")
+            raise TypeError(
+                f"{cls.name}.make: {counted(len(queue), 'argument')} too many"
+            )
         for key, value in fields.items():
             cls._set_field(call, key, value)
         for element in cls.SYNTAX:
@@ -192,8 +194,8 @@ class PyptoOp(IRDLOperation, ABC):
     ) -> tuple[Attribute, ...]:
         """The given result types, which must agree with the inferred up to `?`."""
         if len(given) != len(inferred):
-            results = count(len(inferred), "result")
-            types = count(len(given), "type")
+            results = counted(len(inferred), "result")
+            types = counted(len(given), "type")
             call.error(
                 "PTO140",
                 f"{call.short_name} has {results}, the clause gives {types}",

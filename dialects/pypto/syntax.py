@@ -35,6 +35,7 @@ from pyptoc.dialects.op_docs import clause_sample
 from pyptoc.dialects.parse_errors import starts_line
 from pyptoc.dialects.parsing import LocParser
 from pyptoc.dialects.pypto.call import Call, merge_literals
+from pyptoc.dialects.words import counted
 
 if TYPE_CHECKING:
     from pyptoc.dialects.pypto.base import PyptoOp
@@ -152,7 +153,7 @@ class Operands(Element):
                 error(
                     call.place,
                     "PTO116",
-                    f"{call.short_name} takes {wanted} operands here, "
+                    f"{call.short_name} takes {counted(wanted, 'operand')} here, "
                     f"this one has {index}",
                     length=len(call.name),
                     help=call.example(),
@@ -242,8 +243,7 @@ class Values(Element):
     def _check_count(self, call: Call) -> None:
         count = sum(key.startswith(f"{self.name}.") for key, _ in call.written)
         if count < self.least or (self.most is not None and count > self.most):
-            plural = "" if self.least == 1 else "s"
-            wanted = f"{self.least} operand{plural}"
+            wanted = counted(self.least, "operand")
             if self.most is None:
                 wanted = f"at least {wanted}"
             elif self.most > self.least:

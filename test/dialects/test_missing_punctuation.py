@@ -80,7 +80,7 @@ def test_the_program_is_right() -> None:
         # Brackets.
         ("0 to 4)", "0 to 4", "12:31", "',' or ')' is expected here", ""),
         ("(%s = %x)", "(%s = %x", "12:45", "')' is expected here", ""),
-        (" +: 64]", " +: 64", "11:36", "',' or ']' is expected at the end", ""),
+        (" +: 64]", " +: 64", "11:36", "']' is expected at the end", ""),
         ("iter(%s = %x) {", "iter(%s = %x)", "12:44", BODY, ""),
         (
             "%y: tensor<8x64xf32>)\n    ->",
