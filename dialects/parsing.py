@@ -93,6 +93,8 @@ class ErrorOp(IRDLOperation):
 
 _SHAPED = re.compile(r"(?:tensor|memref)<[\w?]*>(?!\w)")
 """A shaped type without encoding, layout or space."""
+_NOTHING = re.compile(r"(?:\s|//[^\n]*)*+")
+"""Blanks and comments."""
 _FOLLOWS = (
     MLIRTokenKind.PERCENT_IDENT,
     MLIRTokenKind.BARE_IDENT,
@@ -467,6 +469,11 @@ def parse_module(text: str, filename: str, context: Context) -> ModuleOp:
     Every op and block argument of the module has a location; every function argument
     has `pypto.name`, its name in this text; every function result has one, too.
     """
+    if _NOTHING.fullmatch(text):
+        place = file_location(filename, 1, 1)
+        help = "an operator is written func.func @name(%x: tensor<...>) { ... }"
+        nothing = "there is no operation in this text"
+        raise CompileError([Diagnostic("PTO100", nothing, place, help=help)])
     parser = LocParser(context, "", filename)
     module: ModuleOp | None = None
     try:

@@ -352,5 +352,6 @@ def _check_names(options: Options, passes: list[PyptocPass]) -> None:
     ):
         for name in names:
             if name not in present:
-                help = did_you_mean(name, present)
+                shown = ", ".join(dict.fromkeys(present)) or "none"
+                help = did_you_mean(name, present) or f"its passes: {shown}"
                 raise UsageError(f"{option}: no pass '{name}' in the pipeline", help)
