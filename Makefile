@@ -4,6 +4,7 @@
 # make corpus     each operator on each machine: right, how fast, how near its roof
 # make roofline   how near its roof each operator comes, as modelled
 # make fuzz   2,000 random operators, 2,000 broken files   make coverage  lines tested
+# make tools    what the tests need, in .venv
 # make mutants  3,000 programs with one mistake each: --check reports every one
 PYTHON ?= python3
 VENV := .venv
@@ -11,7 +12,7 @@ BIN := $(VENV)/bin
 JOBS ?= auto
 PROGRAMS ?= 2000
 
-.PHONY: demo test lint bench calibrate corpus roofline fuzz mutants coverage clean
+.PHONY: demo test tools lint bench calibrate corpus roofline fuzz mutants coverage clean
 
 demo: $(VENV)/.installed
 	@mkdir -p build/demo
@@ -21,6 +22,8 @@ demo: $(VENV)/.installed
 test: lint
 	$(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal test
 	$(BIN)/lit -q --param mode=process test/driver
+
+tools: $(VENV)/.installed-for-tests
 
 lint: $(VENV)/.installed-for-tests
 	$(BIN)/ruff check .

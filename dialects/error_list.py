@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from xdsl.dialects.builtin import FileLineColLoc
 
 from pyptoc.dialects.diagnostics import MAX_ERRORS, CompileError, Diagnostic
+from pyptoc.dialects.words import counted
 
 
 class ErrorList:
@@ -46,9 +47,8 @@ def limited(diagnostics: Iterable[Diagnostic], most: int) -> list[Diagnostic]:
     found = sorted(diagnostics, key=_source_order)
     shown = found[:most]
     if len(found) > most:
-        count = len(found) - most
-        plural = "" if count == 1 else "s"
-        shown.append(Diagnostic("PTO109", f"{count} more error{plural}"))
+        text = counted(len(found) - most, "more error")
+        shown.append(Diagnostic("PTO109", text))
     return shown
 
 

@@ -57,6 +57,7 @@ from pyptoc.dialects.assembly import (
     segments,
     split_mixed,
 )
+from pyptoc.dialects.words import counted
 
 PER = ("element", "row", "column", "box")
 """What of the box each index is for. The tile of indices is [m, n], [1, m], [1, n] or
@@ -317,7 +318,8 @@ class IndexedAccess(IRDLOperation, ABC):
             raise VerifyException(f"axes {list(axes)} name one dimension twice")
         if len(axes) != len(self.all_indices):
             raise VerifyException(
-                f"has {len(self.all_indices)} tiles of indices for {len(axes)} axes"
+                f"has {counted(len(self.all_indices), 'tile of indices')} for "
+                f"{counted(len(axes), 'axis')}"
             )
         if len(axes) > 1 and not (self.table is None is self.missing):
             raise VerifyException("several axes go with neither a table nor missing")
@@ -351,7 +353,7 @@ class IndexedAccess(IRDLOperation, ABC):
         if table not in (i32, i64):
             raise VerifyException(f"a page table holds i32 or i64, not {table}")
         if self.page.value.data < 1:
-            raise VerifyException(f"pages of {self.page.value.data} rows")
+            raise VerifyException(f"pages of {counted(self.page.value.data, 'row')}")
         offsets = self.static_table_offsets
         rank = 0 if offsets is None else len(offsets)
         axis = 0 if self.table_axis is None else self.table_axis.value.data

@@ -197,6 +197,17 @@ def format_literal(attribute: Attribute) -> str:
     raise TypeError(f"no literal: {attribute}")
 
 
+STARTS_VALUE = (
+    MLIRTokenKind.COLON,
+    MLIRTokenKind.STRING_LIT,
+    MLIRTokenKind.INTEGER_LIT,
+    MLIRTokenKind.FLOAT_LIT,
+    MLIRTokenKind.HASH_IDENT,
+    MLIRTokenKind.L_SQUARE,
+)
+"""Behind the name of a setting: the = before its value is missing."""
+
+
 def parse_setting(parser: LocParser) -> Attribute:
     """The value in `{key = value}`: as MLIR's, with `inf` and `nan`, and lists."""
     if at_number(parser):

@@ -12,6 +12,7 @@ from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind
 from xdsl.utils.exceptions import VerifyException
 
 from pyptoc.dialects.subscripts import DYNAMIC, Mixed
+from pyptoc.dialects.words import counted
 
 GM = StringAttr("gm")
 """The memory space of a memref in the machine's main memory."""
@@ -69,5 +70,6 @@ def check_box(
         end = offset + size if known else offset
         if dim != DYNAMIC and end > dim:
             raise VerifyException(
-                f"ends at {end} in dimension {axis}, which has {dim} elements"
+                f"ends at {end} in dimension {axis}, which has "
+                f"{counted(dim, 'element')}"
             )

@@ -72,10 +72,10 @@ from pyptoc.dialects.subscripts import (
     Offsets,
     Subscripted,
     Subscripts,
-    count,
     parse_subscripts,
     print_subscripts,
 )
+from pyptoc.dialects.words import counted
 
 
 class _BoxWriteOp(Offsets, IRDLOperation):
@@ -271,7 +271,7 @@ def _check_rank(source: SSAValue, subscripts: Subscripts, span: Span[str]) -> No
     rank, given = memory_type(source).get_num_dims(), len(subscripts.offsets)
     if given != rank:
         error(
-            span, "PTO131", f"{count(given, 'subscript')} for a memref of rank {rank}"
+            span, "PTO131", f"{counted(given, 'subscript')} for a memref of rank {rank}"
         )
 
 

@@ -83,6 +83,7 @@ from pyptoc.dialects.npu_attrs import (
 )
 from pyptoc.dialects.op_definition import op_definition
 from pyptoc.dialects.walk import Walk, check_walk, walk_of
+from pyptoc.dialects.words import counted
 
 
 @op_definition
@@ -421,7 +422,8 @@ class LaunchOp(IRDLOperation):
         taken = [parameter.type for parameter in kernel.parameters]
         if len(given) != len(taken):
             raise VerifyException(
-                f"@{self.callee_name} takes {len(taken)} arguments, got {len(given)}"
+                f"@{self.callee_name} takes "
+                f"{counted(len(taken), 'argument')}, got {len(given)}"
             )
         for number, (mine, theirs) in enumerate(zip(given, taken, strict=True)):
             if mine != theirs:

@@ -87,6 +87,7 @@ from pyptoc.dialects.pypto.infer_shape import element_bytes
 from pyptoc.dialects.subscripts import (
     Offsets,
 )
+from pyptoc.dialects.words import counted
 
 POLICIES = ("single", "carried", "slots")
 """single: one buffer. carried: the rows of all iterations, side by side. slots: a few
@@ -160,7 +161,7 @@ class AllocOp(IRDLOperation):
         memory = check_gm(self.results[0].type)
         wanted = count_dynamic(memory.get_shape())
         if len(self.sizes) != wanted:
-            raise VerifyException(f"{memory} takes {wanted} sizes")
+            raise VerifyException(f"{memory} takes {counted(wanted, 'size')}")
         if self.policy is not None and self.policy.data not in POLICIES:
             raise VerifyException(
                 f'no policy "{self.policy.data}": it is one of {", ".join(POLICIES)}'
@@ -229,11 +230,11 @@ class ReshapeOp(IRDLOperation):
             raise VerifyException("a reshape keeps the element type")
         wanted = count_dynamic(result.get_shape())
         if len(self.sizes) != wanted:
-            raise VerifyException(f"{result} takes {wanted} sizes")
+            raise VerifyException(f"{result} takes {counted(wanted, 'size')}")
         shapes = source.get_shape(), result.get_shape()
         if DYNAMIC not in shapes[0] + shapes[1] and prod(shapes[0]) != prod(shapes[1]):
             raise VerifyException(
-                f"reshapes {prod(shapes[0])} elements to {prod(shapes[1])}"
+                f"reshapes {counted(prod(shapes[0]), 'element')} to {prod(shapes[1])}"
             )
 
 

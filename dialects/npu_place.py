@@ -46,6 +46,7 @@ from pyptoc.dialects.memory import check_gm, gm_memref, memory_type
 from pyptoc.dialects.npu_assembly import parse_arrow, print_arrow
 from pyptoc.dialects.op_definition import op_definition
 from pyptoc.dialects.pypto.infer_shape import element_bytes
+from pyptoc.dialects.words import counted
 
 
 def stored_bytes(element: Attribute) -> int:
@@ -137,7 +138,7 @@ class PlaceOp(IRDLOperation):
             raise VerifyException(f"an arena is a memref<?xi8>, not {arena}")
         wanted = count_dynamic(result.get_shape())
         if len(self.sizes) != wanted:
-            raise VerifyException(f"{result} takes {wanted} sizes")
+            raise VerifyException(f"{result} takes {counted(wanted, 'size')}")
         size = stored_bytes(result.element_type)
         offset = self.offset
         if not isinstance(offset, int):

@@ -16,6 +16,7 @@ from xdsl.utils.lexer import Input, Span
 from xdsl.utils.mlir_lexer import MLIRToken, MLIRTokenKind
 
 from pyptoc.dialects.diagnostics import Diagnostic, did_you_mean, error, location_of
+from pyptoc.dialects.words import counted
 
 _PYTHON_FLOAT = re.compile(r"(?<![\w.%@#!$])\d+[eE][+-]?\d+")
 _BARE_POINT = re.compile(r"(?<![\w.)\]])\.\d+([eE][+-]?\d+)?")
@@ -24,6 +25,9 @@ _QUOTED = re.compile(r"^undefined symbol alias '(.+)'|^'(.+)' is not registered"
 _KNOWN = {"Could not parse entire input!": "an operation is expected here"}
 _RESULTS = re.compile(r"Operation has (\d+) results, but was given (\d+) to bind")
 _RETURN = re.compile(r"\breturn [^\n:]*$")
+_CLOSING = re.compile(r"'[)\]}>]' is expected here")
+_ITEM = re.compile(r"[\w%#!\"@]|-\d")
+"""How an item of a list begins; a comma may be missing before it."""
 _EXPECTED = re.compile(r"Expected ('.+?')|('.+?') expected$")
 _FLOATS = ("f32", "f16", "bf16", "f8E4M3FN", "f8E5M2", "f8E8M0FNU")
 ATTRIBUTES = ("pypto.cube", "pypto.vec", "pypto.tiles", "pypto.tol", "pypto.data")
@@ -37,9 +41,19 @@ _CLEARER = {
     "attribute expected": "an attribute is expected here",
     "operand expected": "a value such as %x is expected here",
     "Expected region!": "a body { ... } is expected here",
+    "Expected integer literal": "an integer is expected here",
+    "Expected an integer literal or `?`": "a size or ? is expected here",
+    "Expected SSA value tuple size": "the number of results is expected here",
+    "operation name expected": "the name of an operation is expected here",
+    "expect symbol name": "a name such as @f is expected here",
+    "Expected bare-id or string-literal here as part of attribute entry!": (
+        "the name of an attribute is expected here"
+    ),
 }
 
 
+_QUOTES = "'`\u2018\u2019\u201c\u201d"
+"""What is taken for a double quote; the last ones come with text from documents."""
 _NAME = r"%[\w.$-]+(?::\d+)?"
 _TARGETS = re.compile(rf"{_NAME}(?:\s*,\s*{_NAME})*\s*=\s*(?=[\"A-Za-z_])")
 """`%a, %b = ` before the name of an operation."""
@@ -51,11 +65,16 @@ def name_position(text: str, start: int) -> int:
     return start if targets is None else targets.end()
 
 
+def starts_line(span: Span[str]) -> bool:
+    """Whether only blanks stand before it on its line."""
+    text = span.input.content
+    return not text[text.rfind("\n", 0, span.start) + 1 : span.start].strip()
+
+
 def starts_statement(token: MLIRToken) -> bool:
     """Whether a token is the first of its line and begins `%x, .. =` or `a.b`."""
     text, start = token.span.input.content, token.span.start
-    line_start = text.rfind("\n", 0, start) + 1
-    if text[line_start:start].strip():
+    if not starts_line(token.span):
         return False
     if token.kind == MLIRTokenKind.BARE_IDENT:
         return "." in token.span.text
@@ -102,13 +121,15 @@ def diagnose(error: ParseError) -> Diagnostic:
     known = _KNOWN.get(message)
     if (counts := _RESULTS.match(message)) is not None:
         results, names = int(counts[1]), int(counts[2])
-        plural = "" if results == 1 else "s"
-        known = f"{results} result{plural}, but {names} before the ="
+        known = f"{counted(results, 'result')}, but {names} before the ="
     is_type = message in ("Expected shape type.", "type expected")
     here = Span(start, error.span.end, Input(text, source.name))
     if is_type and (unknown := _unknown_type(here, message)) is not None:
         return unknown
     message, near = _clearer(message), ""
+    goes_on = end_before(text, start) is None and _ITEM.match(text, start)
+    if goes_on and _CLOSING.fullmatch(message):
+        message = f"',' or {message}"
     if known is None and (end := end_before(text, start)) is not None:
         # What is missing belongs at the end of the line before.
         start, length = end - 1, 1
@@ -197,6 +218,12 @@ def _lexical(error: LexError, span: Span[str]) -> Diagnostic:
         code, message, help = "PTO107", "there is no operator !=", "write ne"
     elif char == '"':
         message = "this string does not end on its line"
+    elif char in _QUOTES:
+        help = 'a text stands in double quotes: "text"'
+    elif char == ";":
+        help = "nothing ends an operation but the end of its line"
+    elif char == "#" and text[start + 1 : start + 2].isspace():
+        message, help = f"a name is expected after {char}", "comments begin with //"
     elif char in ("#", "!", "^", "@"):
         message = f"a name is expected after {char}"
     return Diagnostic(code, message, location_of(span), max(len(span), 1), help=help)
@@ -225,18 +252,25 @@ def _with_zero(number: str) -> str:
 
 def no_such_operation(context: Context, name: str, span: Span[str]) -> NoReturn:
     """PTO105 for an operation, or a dialect, that is not known."""
-    context.get_optional_dialect("pypto")
+    for own in ("func", "pypto"):
+        context.get_optional_dialect(own)
     dialect, _, _ = name.partition(".")
+    names = sorted(context.registered_dialect_names)
     if "." in name and context.get_optional_dialect(dialect) is None:
-        known = ", ".join(sorted(context.registered_dialect_names))
+        near = did_you_mean(dialect.lower(), names)
         error(
             span,
             "PTO105",
             f"there is no dialect '{dialect}'",
-            rule=f"operations come from {known}",
+            rule=f"operations come from {', '.join(names)}",
+            help=near,
         )
     known_ops = [op.name for op in context.loaded_ops]
     hint = did_you_mean(name, known_ops)
-    if not hint and "." not in name:
-        hint = did_you_mean(f"pypto.{name}", known_ops)
+    if name in names and f"{name}.{name}" not in known_ops:
+        hint = f"{name} is a dialect; its operations are {name}.NAME"
+    elif not hint and "." not in name:
+        ends = {each.rpartition(".")[2]: each for each in known_ops}
+        near = did_you_mean(name, ends).removeprefix("did you mean ").rstrip("?")
+        hint = f"did you mean {ends[near]}?" if near else ""
     error(span, "PTO105", f"there is no operation {name}", help=hint)

@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Sequence
-from typing import Any, NoReturn, TypeVar
+from typing import Any, TypeVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import FileLineColLoc, LocationAttr, ModuleOp, UnknownLoc
@@ -44,7 +44,6 @@ from pyptoc.dialects.diagnostics import (
     CompileError,
     Diagnostic,
     Note,
-    did_you_mean,
     error,
     file_location,
     place_of,
@@ -60,6 +59,13 @@ from pyptoc.dialects.parse_errors import (
     name_position,
     no_such_operation,
     starts_statement,
+)
+from pyptoc.dialects.parse_hints import (
+    check_begins,
+    has_no_body,
+    hinted,
+    lacks_body,
+    undefined,
 )
 from pyptoc.dialects.related import with_producers
 
@@ -87,6 +93,8 @@ class ErrorOp(IRDLOperation):
 
 _SHAPED = re.compile(r"(?:tensor|memref)<[\w?]*>(?!\w)")
 """A shaped type without encoding, layout or space."""
+_NOTHING = re.compile(r"(?:\s|//[^\n]*)*+")
+"""Blanks and comments."""
 _FOLLOWS = (
     MLIRTokenKind.PERCENT_IDENT,
     MLIRTokenKind.BARE_IDENT,
@@ -183,7 +191,7 @@ class LocParser(Parser):
         """The value an operand names; an error if it is not defined here."""
         values = self.ssa_values.get(operand.operand_name)
         if values is None:
-            self._undefined(operand.span)
+            undefined(self, operand.span)
         if operand.index >= len(values):
             error(
                 operand.span,
@@ -231,31 +239,6 @@ class LocParser(Parser):
         return known
 
     # -- names
-
-    def _undefined(self, span: Span[str]) -> NoReturn:
-        name = span.text[1:]
-        if starts_statement(MLIRToken(MLIRTokenKind.PERCENT_IDENT, span)):
-            end = len(self.text[: span.start].rstrip())
-            error(
-                Span(end - 1, end, span.input),
-                "PTO100",
-                "an operand is missing after this",
-            )
-        head = name.split("-", 1)[0]
-        if "-" in name and (head in self.ssa_values or head == ""):
-            spaced = f"%{name}".replace("-", " - ")
-            error(
-                span,
-                "PTO106",
-                f"{span.text} is not defined: - is a letter of names here",
-                help=f"write {spaced} (operators need spaces)",
-            )
-        hint = did_you_mean(name, self.ssa_values, "%")
-        if hint:
-            near = hint.split("%", 1)[1].rstrip("?")
-            place = self.place_of(self.ssa_values[near][0])
-            hint = f"{hint.rstrip('?')} ({place})?" if place else hint
-        error(span, "PTO103", f"{span.text} is not defined here", help=hint)
 
     def resolve_operand(self, operand: UnresolvedOperand, type: _T) -> SSAValue[_T]:
         value: SSAValue[Any] = self.lookup(operand)
@@ -320,6 +303,10 @@ class LocParser(Parser):
             if self._current_token.kind not in _FOLLOWS:
                 shown = self._current_token.span.text
                 self.raise_error(f"'{shown}' cannot follow here")
+            if not (op.regions and op.regions[0].blocks) and has_no_body(
+                op.name, self._current_token
+            ):
+                self.raise_error("Expected region!")
             if op.name == "func.func":
                 self._check_function(op)
             return op
@@ -334,9 +321,10 @@ class LocParser(Parser):
         except VerifyException as failure:
             place = self.location_at(name_position(self.text, start.start))
             found = (Diagnostic("PTO170", str(failure).splitlines()[0], place),)
+        found = tuple(hinted(one, self) for one in found)
         self.errors.extend(found)
         del self._parser_state.dialect_stack[depth:]
-        return self._recover(start.start)
+        return self._recover(start.start, opened=int(any(map(lacks_body, found))))
 
     def _place_terminators(self, op: Operation) -> None:
         """Terminators that the text leaves out stand where their operation does."""
@@ -408,15 +396,17 @@ class LocParser(Parser):
         text = self.text
         end = text.rfind(name, 0, self._current_token.span.start) + len(name)
         span = Span(end - len(name), end, Input(text, self._filename))
-        before = text[text.rfind("\n", 0, span.start) + 1 : span.start].strip()
-        if before and "." not in name and before[-1] not in "={":
-            error(span, "PTO100", f"'{name}' cannot follow here")
+        check_begins(name, span, self)
         no_such_operation(self.ctx, name, span)
 
     # -- recovery
 
-    def _recover(self, start: int) -> ErrorOp:
-        """Skip a rejected operation; its results get the error type."""
+    def _recover(self, start: int, opened: int = 0) -> ErrorOp:
+        """
+        Skip a rejected operation; its results get the error type.
+
+        opened: how many of its bodies lack their {, so that what follows is in them.
+        """
         self._resume_from(start)
         names: list[tuple[str, int, Span]] = []
         try:
@@ -430,9 +420,9 @@ class LocParser(Parser):
                     break
         except LexError as failure:
             self._skip_line(failure)
-            self._skip_statement(moved=True)
+            self._skip_statement(moved=True, depth=opened)
         else:
-            self._skip_statement()
+            self._skip_statement(moved=bool(names), depth=opened)
         types = [ErrorType()] * sum(count for _, count, _ in names)
         op = ErrorOp.create(result_types=types)
         first = 0
@@ -443,9 +433,8 @@ class LocParser(Parser):
             first += count
         return op
 
-    def _skip_statement(self, moved: bool = False) -> None:
+    def _skip_statement(self, moved: bool = False, depth: int = 0) -> None:
         """Go to the next line that starts an operation or closes the region."""
-        depth = 0
         while not self.at(MLIRTokenKind.EOF):
             token = self._current_token
             if depth == 0 and moved and starts_statement(token):
@@ -480,6 +469,11 @@ def parse_module(text: str, filename: str, context: Context) -> ModuleOp:
     Every op and block argument of the module has a location; every function argument
     has `pypto.name`, its name in this text; every function result has one, too.
     """
+    if _NOTHING.fullmatch(text):
+        place = file_location(filename, 1, 1)
+        help = "an operator is written func.func @name(%x: tensor<...>) { ... }"
+        nothing = "there is no operation in this text"
+        raise CompileError([Diagnostic("PTO100", nothing, place, help=help)])
     parser = LocParser(context, "", filename)
     module: ModuleOp | None = None
     try:

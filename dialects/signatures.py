@@ -27,7 +27,8 @@ from xdsl.ir import Attribute, Operation, TypedAttribute
 from pyptoc.dialects.diagnostics import Note, did_you_mean, error, place_of
 from pyptoc.dialects.literals import NAME_RULE, items, names_an_array
 from pyptoc.dialects.parsing import ErrorOp, LocParser, has_error
-from pyptoc.dialects.subscripts import DYNAMIC, count
+from pyptoc.dialects.subscripts import DYNAMIC
+from pyptoc.dialects.words import counted
 
 ARGUMENT_KEYS = ("pypto.name", "pypto.dims", "pypto.data", "pypto.default")
 RESULT_KEYS = ("pypto.name", "pypto.dims", "pypto.tol")
@@ -51,7 +52,7 @@ def check_function(op: Operation, parser: LocParser) -> None:
         error(
             op,
             "PTO165",
-            f"{count(len(type.inputs.data), 'argument')} without names",
+            f"{counted(len(type.inputs.data), 'argument')} without names",
             length=len(op.name),
             rule="a function with a body names its arguments: (%x: tensor<4xf32>)",
         )
@@ -162,7 +163,7 @@ def _check_dims(
         error(
             place,
             "PTO163",
-            f"pypto.dims of {what} has {count(len(names), 'name')}, "
+            f"pypto.dims of {what} has {counted(len(names), 'name')}, "
             f"the type has {dynamic} ?",
             length=length,
             label=str(type),
@@ -241,8 +242,8 @@ def _check_return(
     values = tuple(last.operands)
     where = (Note(f"the function is declared at {place_of(op.location)}"),)
     if len(values) != len(types):
-        have = count(len(values), "value")
-        message = f"{have} returned, the function has {count(len(types), 'result')}"
+        have = counted(len(values), "value")
+        message = f"{have} returned, the function has {counted(len(types), 'result')}"
         error(last, "PTO165", message, length=len("func.return"), notes=where)
     for index, (value, type) in enumerate(zip(values, types, strict=True)):
         if value.type != type:

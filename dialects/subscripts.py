@@ -26,6 +26,7 @@ from pyptoc.dialects.diagnostics import error
 from pyptoc.dialects.literals import at_number, i64_array, ints, parse_integer
 from pyptoc.dialects.parsing import LocParser, has_error
 from pyptoc.dialects.record import record
+from pyptoc.dialects.words import counted
 
 DYNAMIC = -(2**63)
 """In a static array: the next SSA operand stands here."""
@@ -344,7 +345,7 @@ def check_subscripts(
     if len(offsets) != len(shape):
         raise SubscriptError(
             "PTO131",
-            f"{count(len(offsets), 'subscript')} for a tensor of rank {len(shape)}",
+            f"{counted(len(offsets), 'subscript')} for a tensor of rank {len(shape)}",
             help=_right_count(len(offsets), len(shape), name),
         )
     for axis, (dim, offset, size) in enumerate(zip(shape, offsets, sizes, strict=True)):
@@ -355,7 +356,7 @@ def check_subscripts(
             raise SubscriptError(
                 "PTO132",
                 f"{offset} +: {size} ends at {end}, dimension {axis} of {name} has "
-                f"{dim} elements",
+                f"{counted(dim, 'element')}",
                 axis,
                 rule="offset + size <= size of the dimension",
             )
@@ -367,8 +368,3 @@ def _right_count(have: int, want: int, name: str) -> str:
     filled = ", ".join(["%i" if want > 1 else ":", *[":"] * (want - 1)])
     rest = " drops the first dimension and keeps the rest" if want > 1 else ""
     return f"{name}[{filled}]{rest}"
-
-
-def count(number: int, noun: str) -> str:
-    """`1 subscript`, `3 subscripts`."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"

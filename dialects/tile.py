@@ -72,6 +72,7 @@ from pyptoc.dialects.tile_types import (
     bytes_of,
 )
 from pyptoc.dialects.tile_vector import VECTOR_OPS, VectorOp
+from pyptoc.dialects.words import counted
 
 # Buffers -----------------------------------------------------------------------------
 
@@ -113,7 +114,8 @@ class AllocOp(Allocation):
             for use in self.results[0].uses:
                 if not isinstance(use.operation, SlotOp):
                     raise VerifyException(
-                        f"has {self.slot_count} slots, so {use.operation.name} must "
+                        f"has {counted(self.slot_count, 'slot')}, so "
+                        f"{use.operation.name} must "
                         "use it through tile.slot"
                     )
 
@@ -184,7 +186,8 @@ class SlotOp(IRDLOperation):
             raise VerifyException("a slot has one index")
         if isinstance(self.slot, int) and not 0 <= self.slot < owner.slot_count:
             raise VerifyException(
-                f"slot {self.slot} of an allocation of {owner.slot_count} slots"
+                f"slot {self.slot} of an allocation of "
+                f"{counted(owner.slot_count, 'slot')}"
             )
 
 

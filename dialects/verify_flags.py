@@ -27,9 +27,9 @@ from pyptoc.dialects.diagnostics import Diagnostic, Note
 from pyptoc.dialects.expr import Compare, Expr
 from pyptoc.dialects.npu_attrs import ExprAttr
 from pyptoc.dialects.record import record
-from pyptoc.dialects.subscripts import count
 from pyptoc.dialects.tile_flags import FlagOp, SetFlagOp
 from pyptoc.dialects.tile_types import Pipe
+from pyptoc.dialects.words import counted
 
 FLAG_ERROR = "PTO174"
 
@@ -177,7 +177,7 @@ def _may_be_set(tokens: Tokens, flag: Flag) -> bool:
 def _leak(flag: Flag, change: int, op: FlagOp, where: str) -> Diagnostic:
     return Diagnostic(
         FLAG_ERROR,
-        f"{where} leaves {count(change, 'token')} of flag {_text(flag)} "
+        f"{where} leaves {counted(change, 'token')} of flag {_text(flag)} "
         "that nothing takes",
         op.location,
         rule="at the end of a kernel no flag is set",
@@ -206,7 +206,7 @@ def _count_region(
                     Diagnostic(
                         FLAG_ERROR,
                         f"a body of {op.name} {given} "
-                        f"{count(abs(change), 'token')} of flag {_text(flag)} "
+                        f"{counted(abs(change), 'token')} of flag {_text(flag)} "
                         "more than it "
                         f"{'takes' if change > 0 else 'gives'}",
                         body.last[flag].location,

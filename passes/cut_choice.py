@@ -22,6 +22,7 @@ from pyptoc.dialects.context import PyptocContext
 from pyptoc.dialects.pypto.attrs import VecTileAttr
 from pyptoc.dialects.pypto.shape import AssembleOp
 from pyptoc.dialects.record import record
+from pyptoc.dialects.words import counted
 from pyptoc.passes.choices import Choices, Sizes, given_sizes
 from pyptoc.passes.compared import Compared
 from pyptoc.passes.cut_rows import Cut, backward, copy_of
@@ -83,9 +84,10 @@ class RowCuts:
             self._refuse(str(compared))
             return None
         cut.apply(cut.kept(self.choices.machine, set()), self.width)
+        do = "does" if self.rows == 1 else "do"
         text = (
-            f"{self.rows} rows do not fill {self.cores} vector cores: they are folded "
-            f"in column tiles of {self.width}, then together: {compared}"
+            f"{counted(self.rows, 'row')} {do} not fill {self.cores} vector cores: "
+            f"folded in column tiles of {self.width}, then together: {compared}"
         )
         self.context.remark(self.group.ops[0], text, "PTO322")
         return cut.first, cut.rest

@@ -30,6 +30,7 @@ from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.parallel import is_parallel
 from pyptoc.dialects.pypto.scalars import DimOp, IndexOp
 from pyptoc.dialects.pypto.shape import AssembleOp, TransposeOp, ViewOp
+from pyptoc.dialects.words import counted
 from pyptoc.passes.base import PyptocPass
 from pyptoc.passes.groups import Group, groups_in
 from pyptoc.passes.shapes import Shapes, static_bound
@@ -123,7 +124,7 @@ def perfect_nest(loop: scf.ForOp) -> list[scf.ForOp]:
 def obstacle(nest: list[scf.ForOp], groups: Sequence[Group]) -> str | None:
     """Why a nest whose body is these groups cannot become a grid; None if it can."""
     if len(groups) != 1:
-        return f"its body holds {len(groups)} groups"
+        return f"its body holds {counted(len(groups), 'group')}"
     group = groups[0]
     if group.unit == "index":
         return "its body holds an indexing op"

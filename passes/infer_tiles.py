@@ -36,6 +36,7 @@ from pyptoc.dialects.pypto.matmul import Product
 from pyptoc.dialects.record import record
 from pyptoc.dialects.related import with_tile
 from pyptoc.dialects.walk import ROW
+from pyptoc.dialects.words import counted
 from pyptoc.passes import cube_tiles, tile_candidates
 from pyptoc.passes.base import PyptocPass
 from pyptoc.passes.choices import Choices, given_sizes
@@ -265,7 +266,8 @@ class TileInference:
         error(
             op,
             "PTO215",
-            f"a vector tile of {len(tile.sizes)} sizes on an op of rank {rank}",
+            f"a vector tile of {counted(len(tile.sizes), 'size')} on an op of "
+            f"rank {rank}",
             rule="a vec tile aligns with the trailing dimensions of the result",
             help=f"#pypto.vec<{', '.join(map(str, tile.sizes[-rank:]))}>",
         )
@@ -280,7 +282,7 @@ class TileInference:
             "PTO217",
             f"no vector tile fits UB of {self.machine.name}",
             rule=f"what is live at once fits UB, {capacity} B",
-            here=f"{len(self.group.ops)} ops keep {need} B live with one row of "
-            f"{unit} columns",
+            here=f"{need} B are live in {counted(len(self.group.ops), 'op')} with "
+            f"one row of {counted(unit, 'column')}",
             help="store an intermediate value (pypto.clone) to cut the group",
         )

@@ -42,6 +42,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation
 
 from pyptoc.dialects.context import PyptocContext
+from pyptoc.dialects.error_list import ErrorList
 from pyptoc.dialects.npu import KernelOp, kernels_of
 from pyptoc.dialects.tile import BarrierOp, SetFlagOp, WaitFlagOp
 from pyptoc.passes.aliases import parameter_aliases
@@ -77,10 +78,13 @@ class InsertSyncPass(PyptocPass):
             if not is_synchronised(kernel)
         }
         aliases = parameter_aliases(module)
+        errors = ErrorList()
         for name, kernel in kernels.items():
-            plans = plan_kernel(ctx, kernel, aliases.get(name, {}))
-            ctx.count("flags", sum(len(plan.flags) for plan in plans.values()))
-            write_flags(plans)
+            with errors.kept():
+                plans = plan_kernel(ctx, kernel, aliases.get(name, {}))
+                ctx.count("flags", sum(len(plan.flags) for plan in plans.values()))
+                write_flags(plans)
+        errors.check()
 
 
 def plan_kernel(

@@ -27,6 +27,7 @@ from xdsl.rewriter import InsertPoint
 from pyptoc.dialects import tile
 from pyptoc.dialects.context import PyptocContext, load
 from pyptoc.dialects.diagnostics import error
+from pyptoc.dialects.error_list import ErrorList
 from pyptoc.dialects.npu import KernelOp, LaunchOp, ReadOp, TasksOp
 from pyptoc.dialects.npu_attrs import Unit
 from pyptoc.dialects.walk import LAUNCH_KEYS
@@ -57,18 +58,26 @@ class LowerToTilePass(PyptocPass):
 
     def run(self, ctx: PyptocContext, module: ModuleOp) -> None:
         number = 0
+        _check_form(module)
         for function in list(module.ops):
             if not isinstance(function, func.FuncOp):
                 continue
             for tasks in list(function.walk()):
                 if isinstance(tasks, TasksOp):
-                    if not tasks.is_memory_form:
-                        _refuse(tasks)
                     kernel = outline(tasks, f"{kernel_name(tasks)}_{number}")
                     module.body.block.insert_op_before(kernel, function)
                     lower(kernel)
                     number += 1
             erase_dead(function)
+
+
+def _check_form(module: ModuleOp) -> None:
+    errors = ErrorList()
+    for tasks in module.walk():
+        if isinstance(tasks, TasksOp) and not tasks.is_memory_form:
+            with errors.kept():
+                _refuse(tasks)
+    errors.check()
 
 
 def _refuse(tasks: TasksOp) -> NoReturn:

@@ -15,7 +15,7 @@ from xdsl.ir import Operation
 from pyptoc.dialects.context import PyptocContext
 from pyptoc.dialects.diagnostics import place_of
 from pyptoc.dialects.pypto.attrs import VecTileAttr
-from pyptoc.dialects.subscripts import count
+from pyptoc.dialects.words import counted
 from pyptoc.passes import nest_tiles
 from pyptoc.passes.choices import vec_default
 from pyptoc.passes.cube_tiles import CubeTile
@@ -37,7 +37,7 @@ def report(
 ) -> None:
     """Remarks, and a table if one is wanted."""
     cost = found[0].cost
-    spread = f"{count(cost.tasks, 'task')} in {count(cost.waves, 'wave')}"
+    spread = f"{counted(cost.tasks, 'task')} in {counted(cost.waves, 'wave')}"
     if not all(is_counted(body, each) for each in body.loops):
         spread += f" ({UNKNOWN_SIZE} stands in for a size known only at run time)"
     sides = f"{time_text(cost.cube)} of them the cube cores' and "
@@ -100,7 +100,7 @@ def vector_tiles(body: NestBody) -> Iterator[tuple[Operation, str]]:
 
 def table(loop: scf.ForOp, body: NestBody, found: Sequence[NestCandidate]) -> str:
     """The best candidates, for `--print-tile-candidates`."""
-    products = count(len(body.products), "product")
+    products = counted(len(body.products), "product")
     spaces = sorted({space for one in found for space in one.peaks})
     given = bool(body.given)
     tag = Group(0, body.unit.value, [loop]).tag

@@ -23,6 +23,7 @@ from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.pypto.matmul import Product
 from pyptoc.dialects.record import record
 from pyptoc.dialects.tile_types import round_up
+from pyptoc.dialects.words import counted
 from pyptoc.passes import cube_tiles
 from pyptoc.passes.cube_tiles import Contraction, CubeTile
 from pyptoc.passes.nest_cost import NestCost, NestModel
@@ -100,7 +101,8 @@ def check_pieces(body: NestBody) -> None:
             width = body.pinned.get(columns, 0)
             if width % UNIT and columns != Expr.const(width):
                 raise UnfitError(
-                    f"a product of tiles in pieces of {width} columns, which are no "
+                    "a product of tiles in pieces of "
+                    f"{counted(width, 'column')}, which are no "
                     f"multiple of {UNIT}"
                 )
 

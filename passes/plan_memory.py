@@ -50,6 +50,7 @@ from pyptoc.dialects.record import record
 from pyptoc.dialects.tile import Instruction
 from pyptoc.dialects.tile_alloc import Allocation
 from pyptoc.dialects.tile_types import round_up
+from pyptoc.dialects.words import counted
 from pyptoc.passes.base import PyptocPass
 from pyptoc.passes.hazards import is_synchronised
 from pyptoc.passes.in_place import InPlace, in_place_pairs
@@ -133,7 +134,7 @@ class _Plan:
             slots = life.alloc.slot_count - 1
             change_slots(life, slots)
             self.ctx.count("lowered")
-            self.remark(life, f"{slots} of {slots + 1} slots, so that")
+            self.remark(life, f"{slots} of {counted(slots + 1, 'slot')}, so that")
 
     def place(self, most: int = 9) -> bool:
         """Whether a packing was found that shares no more than level `most`."""
@@ -344,7 +345,7 @@ def _over_capacity(
             help="compile for another machine",
         )
     fits = needed <= space.bytes
-    count = f"{len(alive)} buffers are" if len(alive) > 1 else "1 buffer is"
+    count = f"{counted(len(alive), 'buffer')} {'is' if len(alive) == 1 else 'are'}"
     notes = [_describe(life) for life in alive[:10]]
     if len(alive) > 10:
         notes.append(Note(f"and {len(alive) - 10} smaller ones"))
@@ -382,7 +383,10 @@ def _smaller_tile(alloc: Allocation, needed: int, space: Space) -> str:
         factor *= 2
     unit = _TILE_OF_SPACE.get(space.name, "cube")
     if kind.rows // factor >= least_rows:
-        change = f"{kind.rows // factor} rows instead of {kind.rows}"
+        change = f"{counted(kind.rows // factor, 'row')} instead of {kind.rows}"
     else:
-        change = f"{max(1, kind.columns // factor)} columns instead of {kind.columns}"
+        change = (
+            f"{counted(max(1, kind.columns // factor), 'column')} instead of "
+            f"{kind.columns}"
+        )
     return f"shrink the {unit} tile: try {change}"

@@ -9,8 +9,8 @@ from xdsl.dialects import func
 from xdsl.ir import BlockArgument, SSAValue
 
 from pyptoc.dialects.expr import Expr
-from pyptoc.dialects.subscripts import count
 from pyptoc.dialects.tile_types import element_bits
+from pyptoc.dialects.words import counted
 from pyptoc.passes.shapes import DimKey, argument_dimension_names
 from pyptoc.passes.typed import tensor_type
 
@@ -89,4 +89,4 @@ def shortened(formula: str) -> str:
             break
         shown.append(term)
     left = len(terms) - len(shown)
-    return " + ".join(shown) + (f" + {count(left, 'more term')}" if left else "")
+    return " + ".join(shown) + (f" + {counted(left, 'more term')}" if left else "")

@@ -39,6 +39,7 @@ from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
 from pyptoc.dialects.context import PyptocContext
 from pyptoc.dialects.diagnostics import error
+from pyptoc.dialects.error_list import ErrorList
 from pyptoc.dialects.expr import Expr, minimum
 from pyptoc.dialects.npu import AssembleOp, TasksOp
 from pyptoc.dialects.npu_attrs import Unit
@@ -46,6 +47,7 @@ from pyptoc.dialects.pypto.attrs import CubeTileAttr, VecTileAttr
 from pyptoc.dialects.pypto.elementwise import AddOp
 from pyptoc.dialects.pypto.shape import CloneOp, EmptyOp, FullOp, TransposeOp, ViewOp
 from pyptoc.dialects.record import record
+from pyptoc.dialects.words import counted
 from pyptoc.passes.base import PyptocPass
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.cleanup import erase_dead
@@ -96,25 +98,28 @@ class SplitKPass(PyptocPass):
                 rule=f"a strategy is one of {', '.join(STRATEGIES)}",
                 help=f"split-k{{strategy={ATOMIC}}}; without one the tiles decide",
             )
+        errors = ErrorList()
         for function in list(module.walk()):
             if not isinstance(function, func.FuncOp):
                 continue
             roots = Roots(function)
             for tasks in list(function.walk()):
-                if not isinstance(tasks, TasksOp) or tasks.is_memory_form:
-                    continue
-                if tasks.unit.data == Unit.CUBE:
-                    factor = self.factor or factor_of(tasks)
-                    if factor > 1:
-                        atomic = self.strategy == ATOMIC or (
-                            self.strategy is None and is_atomic(tasks)
-                        )
-                        SplitK(ctx, tasks, factor, roots, atomic).run()
-                elif tasks.unit.data == Unit.MIXED and (self.factor or 1) > 1:
-                    ctx.remark(
-                        tasks, "not split over K: its sums are read on chip", "PTO327"
-                    )
+                if isinstance(tasks, TasksOp) and not tasks.is_memory_form:
+                    with errors.kept():
+                        self._split(ctx, tasks, roots)
             erase_dead(function)
+        errors.check()
+
+    def _split(self, ctx: PyptocContext, tasks: TasksOp, roots: Roots) -> None:
+        if tasks.unit.data == Unit.CUBE:
+            factor = self.factor or factor_of(tasks)
+            if factor > 1:
+                atomic = self.strategy == ATOMIC or (
+                    self.strategy is None and is_atomic(tasks)
+                )
+                SplitK(ctx, tasks, factor, roots, atomic).run()
+        elif tasks.unit.data == Unit.MIXED and (self.factor or 1) > 1:
+            ctx.remark(tasks, "not split over K: its sums are read on chip", "PTO327")
 
 
 def factor_of(tasks: TasksOp) -> int:
@@ -187,7 +192,8 @@ class SplitK:
         if parts < self.factor:
             self.context.remark(
                 self.tasks,
-                f"split over K in {parts}, not {self.factor}: K is {steps} steps, "
+                f"split over K in {parts}, not {self.factor}: K is "
+                f"{counted(steps, 'step')}, "
                 f"and the longest part has {longest} either way",
                 "PTO327",
             )

@@ -22,6 +22,7 @@ from xdsl.ir import Block
 
 from pyptoc.dialects.context import PyptocContext, load
 from pyptoc.dialects.diagnostics import error
+from pyptoc.dialects.error_list import ErrorList
 from pyptoc.passes.base import PyptocPass
 from pyptoc.passes.builder import Builder
 from pyptoc.passes.cleanup import erase_dead
@@ -62,30 +63,34 @@ class TilePass(PyptocPass):
     reorders_float_sums: ClassVar[bool] = True
 
     def run(self, ctx: PyptocContext, module: ModuleOp) -> None:
+        errors = ErrorList()
         for function in list(module.walk()):
             if isinstance(function, func.FuncOp):
                 widen(function)
                 roots = Roots(function)
                 blocks = blocks_of(function)
                 for block in [b for b in blocks if not is_in_nest(b)]:
-                    tile_block(block, roots, ctx.machine)
+                    tile_block(block, roots, ctx.machine, errors)
                 erase_dead(function)
+        errors.check()
 
 
-def tile_block(block: Block, roots: Roots, machine: Machine) -> None:
+def tile_block(block: Block, roots: Roots, machine: Machine, errors: ErrorList) -> None:
     """Replace the groups of one block, and the marked loops that hold one each."""
     for op in list(block.ops):
         if is_marked(op):
             assert isinstance(op, scf.ForOp)
-            tile_nest(op, roots, machine)
+            with errors.kept():
+                tile_nest(op, roots, machine)
     shapes = Shapes()
     for group in groups_in(block):
         build = Builder.after(group.ops[-1])
-        tile_group(group, shapes, roots, build, Nest())
-        for op in reversed(group.ops):
-            erase_views(op)
-            op.detach()
-            op.erase()
+        with errors.kept():
+            tile_group(group, shapes, roots, build, Nest())
+            for op in reversed(group.ops):
+                erase_views(op)
+                op.detach()
+                op.erase()
 
 
 def is_in_nest(block: Block) -> bool:

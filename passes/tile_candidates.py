@@ -21,8 +21,8 @@ from xdsl.ir import Operation
 from pyptoc.dialects.diagnostics import place_of
 from pyptoc.dialects.pypto.attrs import SPLIT_CHOSEN
 from pyptoc.dialects.record import record
-from pyptoc.dialects.subscripts import count
 from pyptoc.dialects.walk import ROW, Walk
+from pyptoc.dialects.words import counted
 from pyptoc.passes import tile_search
 from pyptoc.passes.cube_cost import PIPES, Costs, Tiles, estimate
 from pyptoc.passes.cube_tiles import CubeTile
@@ -65,7 +65,7 @@ class Chosen:
         costs = self._costs(tile.split, walk)
         pipe = PIPES[int(costs.bound[0])]
         tasks, waves = int(costs.tasks[0]), int(costs.waves[0])
-        spread = f"{count(tasks, 'task')} in {count(waves, 'wave')}"
+        spread = f"{counted(tasks, 'task')} in {counted(waves, 'wave')}"
         what = "given" if self.given is not None else "chosen"
         text = [
             f"tile {tile_text(tile)} {what}: {time_text(costs.seconds[0])} modelled, "
@@ -153,9 +153,9 @@ def vector_table(
     from pyptoc.passes.vector_tiles import ORDER
 
     group, work = chooser.group, chooser.work()
-    sizes = f"{work.rows} rows of {work.columns}"
+    sizes = f"{counted(work.rows, 'row')} of {work.columns}"
     sizes = f"{work.leading} x {sizes}" if work.leading > 1 else sizes
-    ops = count(len(group.ops), "op")
+    ops = counted(len(group.ops), "op")
     head = (
         f"{group.tag} at {place_of(group.ops[0].location)}: {ops} on {sizes}, "
         f"{chooser.machine.name}{', tile given' if given else ''}"
@@ -182,7 +182,7 @@ def mixed_remark(chooser: MixedChooser) -> str:
     """What was chosen for a mixed group and why, with modelled times."""
     best = chooser.candidates[0]
     tile, cost = best.tile, best.cost
-    spread = f"{count(cost.tasks, 'task')} in {count(cost.waves, 'wave')}"
+    spread = f"{counted(cost.tasks, 'task')} in {counted(cost.waves, 'wave')}"
     return (
         f"tile {tile_text(tile)} {'given' if chooser.given else 'chosen'}: "
         f"{time_text(cost.seconds)} modelled, {time_text(cost.cube)} of them the cube "
@@ -196,13 +196,13 @@ def mixed_table(group: Group, chooser: MixedChooser) -> str:
 
     work, found = chooser.work, chooser.candidates
     vector = work.vector
-    sizes = f"{vector.rows} rows of {vector.columns}"
+    sizes = f"{counted(vector.rows, 'row')} of {vector.columns}"
     sizes = f"{vector.leading} x {sizes}" if vector.leading > 1 else sizes
     depths = ", ".join(str(product.k) for product in work.products)
-    products = count(len(work.products), "product")
+    products = counted(len(work.products), "product")
     head = (
         f"{group.tag} at {place_of(group.ops[0].location)}: {products} (k {depths}) "
-        f"and {count(len(chooser.part.ops), 'vector op')} on {sizes}, "
+        f"and {counted(len(chooser.part.ops), 'vector op')} on {sizes}, "
         f"{chooser.machine.name}{', tile given' if chooser.given else ''}"
     )
     columns = ("tile", "slots", "us", "cube", "vector", "bound", "tasks", "waves")
@@ -266,7 +266,8 @@ def index_text(group: Group, tile: VectorTile, machine: str) -> str:
     place = place_of(group.ops[0].location)
     return (
         f"{group.tag} at {place}: indexing, {machine}\n"
-        f"  {tile.rows} rows x {tile.columns} columns, the largest tile that fits UB\n"
+        f"  {counted(tile.rows, 'row')} x {counted(tile.columns, 'column')}, "
+        "the largest tile that fits UB\n"
     )
 
 

@@ -25,6 +25,7 @@ from pyptoc.dialects.pypto.shape import AssembleOp, FullOp, TransposeOp, ViewOp
 from pyptoc.dialects.record import record
 from pyptoc.dialects.tile_channel import HALVES
 from pyptoc.dialects.tile_types import BufType, bytes_of
+from pyptoc.dialects.words import counted
 from pyptoc.passes.cube_tiles import MX_BLOCK, CubeTile
 from pyptoc.passes.live_bytes import Kept, LiveBytes
 from pyptoc.passes.lower_mixed import keeps_place
@@ -115,7 +116,9 @@ class WorkingSet:
         width = min(self.widths.get(size.columns, columns), columns)
         whole, rest = divmod(columns, width)
         if whole > MOST_PIECES:
-            raise UnfitError(f"{columns} columns would be {whole} pieces of a tile")
+            raise UnfitError(
+                f"{counted(columns, 'column')} would be {whole} pieces of a tile"
+            )
         parts = [width] * whole + [rest] * bool(rest)
         return [bytes_of(BufType((rows, part), element, space)) for part in parts]
 

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from pyptoc.collector import seldom_collecting
+from pyptoc.dialects.words import counted
 
 if TYPE_CHECKING:
     import numpy as np
@@ -122,7 +123,9 @@ class Program:
         ]
         if self.remarks:
             said = "\n".join(map(str, self.remarks))
-            parts.append(text_html(f"{len(self.remarks)} remarks", said, closed=True))
+            parts.append(
+                text_html(f"{counted(len(self.remarks), 'remark')}", said, closed=True)
+            )
         parts.append(text_html("IR", self.text, closed=True))
         return "".join(parts)
 

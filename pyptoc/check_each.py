@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from pyptoc.dialects.diagnostics import CompileError, Diagnostic, Note, error
 from pyptoc.dialects.record import record
 from pyptoc.dialects.verify import Snapshot, snapshot_of
+from pyptoc.dialects.words import counted
 from pyptoc.manager import Watcher
 
 if TYPE_CHECKING:
@@ -72,7 +73,10 @@ class CheckEach(Watcher):
 
     def summary(self) -> str:
         """What was found, for standard error."""
-        return f"check-each: {self.count} passes, every result as in the source\n"
+        return (
+            f"check-each: {counted(self.count, 'pass')}, every result as in "
+            "the source\n"
+        )
 
     def _fails(self, each: PyptocPass, problem: CompileError) -> NoReturn:
         first = problem.diagnostics[0]

@@ -7,6 +7,7 @@ is an internal error: exit code 2 and a reproducer, for which the user is not to
 
 from __future__ import annotations
 
+import shlex
 import sys
 import time
 from dataclasses import field, fields
@@ -89,15 +90,33 @@ def execute(options: Options) -> int:
 
 
 def _execute(options: Options, reporter: Reporter) -> int:
-    from pyptoc.runtime.machine import load_machine
-
     name, text = "", ""
     if options.input is not None:
         name, text = read_source(options.input, options.case)
         if options.run_reproducer:
-            from pyptoc.crash import reproducing
+            return _execute_reproducer(options, reporter, name, text)
+    return _execute_text(options, reporter, name, text)
 
-            options = reproducing(options, name, text)
+
+def _execute_reproducer(
+    options: Options, reporter: Reporter, name: str, text: str
+) -> int:
+    """Does it as the file's configuration says; it names modules, but runs none."""
+    from pyptoc.crash import reproducing
+
+    found = reproducing(options, name, text)
+    if found.load_module and not options.load_module:
+        words = [f"--load-module={module}" for module in found.load_module]
+        raise UsageError(
+            f"{name} needs passes of yours, and a reproducer runs no code by itself",
+            shlex.join(["pyptoc", name, "--run-reproducer", *words]),
+        )
+    return _execute_text(found, reporter, name, text)
+
+
+def _execute_text(options: Options, reporter: Reporter, name: str, text: str) -> int:
+    from pyptoc.runtime.machine import load_machine
+
     machine = load_machine(options.machine)
     if options.pipeline is not None:
         parse_pipeline(options.pipeline)
@@ -176,8 +195,11 @@ def _compile_unit(
     watchers = run.watchers() if run is not None else []
     if options.print_tile_candidates:
         context.candidates = []
-    compile_module(unit, options, context, module, watchers)
-    reporter.report(context.remarks)
+    try:
+        compile_module(unit, options, context, module, watchers)
+    finally:
+        # Also where a pass fails: they may say why, and stand before the error.
+        reporter.report(context.remarks)
     if context.candidates is not None:
         sys.stdout.write("\n".join(context.candidates))
     code = run.finish(module, unit.timing) if run is not None else 0
@@ -202,7 +224,9 @@ def _done_with_source(options: Options, module: ModuleOp) -> bool:
     if options.describe:
         from pyptoc.describe import describe
 
-        print(describe(module, options.input or "-", options.entry))
+        kept = [f"--machine={options.machine}"] * (options.machine != Options.machine)
+        kept += [f"--entry={options.entry}"] * (options.entry is not None)
+        print(describe(module, options.input or "-", options.entry, kept))
         return True
     if options.entry is not None:
         from pyptoc.runtime.signature import find_entry
@@ -329,5 +353,6 @@ def _check_names(options: Options, passes: list[PyptocPass]) -> None:
     ):
         for name in names:
             if name not in present:
-                help = did_you_mean(name, present)
+                shown = ", ".join(dict.fromkeys(present)) or "none"
+                help = did_you_mean(name, present) or f"its passes: {shown}"
                 raise UsageError(f"{option}: no pass '{name}' in the pipeline", help)

@@ -15,7 +15,10 @@ import tempfile
 import traceback
 from typing import TYPE_CHECKING
 
+from pyptoc.dialects.diagnostics import Note
 from pyptoc.files import FileError, write_text
+from pyptoc.manager import BrokenIRError, failing_pass
+from pyptoc.report import Reporter
 
 if TYPE_CHECKING:
     from pyptoc.options import Options
@@ -24,15 +27,24 @@ if TYPE_CHECKING:
 CONFIGURATION = "// configuration:"
 """What the line of a reproducer starts with that says how to run it."""
 
-TAKEN = ("machine", "pipeline", "compile_to")
+TAKEN = ("load_module", "machine", "pipeline", "compile_to", "verify_each")
 """What that line may say: nothing that writes a file or runs the program."""
 
 
 def configuration(pipeline: str | None, options: Options) -> str:
-    """The options that repeat a compilation, as one command-line text."""
-    words: list[str] = []
+    """
+    The options that repeat a compilation, as one command-line text.
+
+    Files are named by absolute paths: it may be repeated in another folder.
+    """
+    words = [f"--load-module={os.path.abspath(name)}" for name in options.load_module]
     if options.machine != "ascend950":
-        words.append(f"--machine={options.machine}")
+        machine = options.machine
+        if os.path.isfile(machine):
+            machine = os.path.abspath(machine)
+        words.append(f"--machine={machine}")
+    if not options.verify_each:
+        words.append("--verify-each=false")
     if pipeline is not None:
         words.append(f"--pipeline={pipeline}")
     elif options.compile_to is not None:
@@ -65,14 +77,14 @@ def reproducing(options: Options, name: str, text: str) -> Options:
                 f"{place}: a configuration has no '{name.replace('_', '-')}'",
                 f"it may say --{', --'.join(TAKEN).replace('_', '-')}",
             )
-    # A machine on the command line is there to see whether it fails there, too.
-    machine = given.machine if options.machine == plain.machine else options.machine
-    return dataclasses.replace(
-        options,
-        machine=machine,
-        pipeline=given.pipeline,
-        compile_to=given.compile_to,
-    )
+    # What the command line says is there to see whether it fails that way, too.
+    values = {
+        name: getattr(
+            given if getattr(options, name) == getattr(plain, name) else options, name
+        )
+        for name in TAKEN
+    }
+    return dataclasses.replace(options, **values)
 
 
 def write_reproducer(
@@ -85,7 +97,9 @@ def write_reproducer(
 
 
 def internal_error(error: Exception, text: str, options: Options) -> int:
-    """Reports a bug of the compiler; returns the exit code 2."""
+    """Reports a bug of the compiler, or of a user's pass; returns the exit code 2."""
+    from pyptoc.user_failures import user_failure
+
     try:
         name = _kept(error, text, options)
         kept = f"{name} holds the input and the traceback"
@@ -94,24 +108,24 @@ def internal_error(error: Exception, text: str, options: Options) -> int:
         where = traceback.extract_tb(error.__traceback__)[-1]
         kept = f"{tempfile.gettempdir()} has no room for its traceback; it happened "
         kept += f"in {where.name}, {os.path.basename(where.filename)}:{where.lineno}"
-    notes = "".join(f" {note}" for note in getattr(error, "__notes__", []))[:200]
-    summary = (str(error).splitlines() or [""])[0]
     words = [name if word == options.input else word for word in options.words]
     again = shlex.join(["pyptoc", *words])
+    theirs = user_failure(error)
+    if theirs is not None:
+        notes = (*theirs.notes, Note(kept))
+        help = theirs.help or again
+        Reporter().report([dataclasses.replace(theirs, notes=notes, help=help)])
+        return 2
+    in_pass = failing_pass(error)
+    summary = (str(error).splitlines() or [""])[0]
+    if in_pass is not None and not isinstance(error, BrokenIRError):
+        summary += f" in the pass '{in_pass}'"
     sys.stderr.write(
-        f"error[PTO900]: internal error: {type(error).__name__}: {summary}{notes}\n"
-        f"   note: a bug in {_culprit(summary + notes)}; {kept}\n"
+        f"error[PTO900]: internal error: {type(error).__name__}: {summary}\n"
+        f"   note: a bug in pyptoc; {kept}\n"
         f"   help: {again}\n"
     )
     return 2
-
-
-def _culprit(told: str) -> str:
-    """Whose bug it is, by what the pass manager has told."""
-    from pyptoc.passes import REGISTERED
-
-    mine = (name for name in REGISTERED if f"the pass '{name}'" in told)
-    return next((f"your pass '{name}'" for name in mine), "pyptoc")
 
 
 def _kept(error: Exception, text: str, options: Options) -> str:

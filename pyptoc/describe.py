@@ -4,11 +4,13 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pyptoc.cases import case_names
+from pyptoc.dialects.words import counted
 from pyptoc.tables import table
-from pyptoc.usage import is_operator
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -16,11 +18,13 @@ if TYPE_CHECKING:
     from pyptoc.runtime.signature import Argument
 
 
-def describe(module: ModuleOp, file: str, entry: str | None = None) -> str:
+def describe(
+    module: ModuleOp, file: str, entry: str | None = None, options: Sequence[str] = ()
+) -> str:
     """
     The tables of arguments, sizes, results and cases, and a command that runs it.
 
-    file: the input as the command line names it.
+    file, options: the input as the command line names it, and what the command keeps.
     """
     from pyptoc.runtime.random_inputs import example_sizes
     from pyptoc.runtime.signature import read_signature
@@ -45,11 +49,9 @@ def describe(module: ModuleOp, file: str, entry: str | None = None) -> str:
         lines.append(f"cases: {', '.join(cases)}")
     sizes = example_sizes(signature)
     bind = ",".join(f"{name}={size}" for name, size in sizes.items())
-    shown = file if is_operator(file) else "FILE"
-    lines.append(
-        f"try: pyptoc {shown} --run --random-inputs=1"
-        + (f" --bind={bind}" if bind else "")
-    )
+    words = ["pyptoc", file, *options, "--run", "--random-inputs=1"]
+    words += [f"--bind={bind}"] if bind else []
+    lines.append(f"try: {shlex.join(words)}")
     return "\n".join(lines)
 
 
@@ -77,12 +79,7 @@ def describe_program(module: ModuleOp) -> str:
             ("task group", "npu.tasks"),
         )
     }
-    plural = {"launch": "launches"}
-    parts = [
-        f"{count} {word if count == 1 else plural.get(word, word + 's')}"
-        for word, count in counts.items()
-        if count
-    ]
+    parts = [counted(count, word) for word, count in counts.items() if count]
     if parts:
         return ", ".join(parts)
     from pyptoc.runtime.run import is_lowered

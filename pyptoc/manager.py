@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from pyptoc.passes.base import PyptocPass
 
 
+_IN_PASS = "in the pass "
+"""How the note begins that an exception in a pass gets, before the pass's name."""
+
+
 class Watcher:
     """Told what the pass manager does; the base class does nothing."""
 
@@ -82,7 +86,7 @@ def _apply(each: PyptocPass, context: PyptocContext, module: ModuleOp) -> None:
     except CompileError:
         raise
     except Exception as problem:
-        problem.add_note(f"in the pass '{each.name}'")
+        problem.add_note(f"{_IN_PASS}'{each.name}'")
         raise
 
 
@@ -100,6 +104,17 @@ class BrokenIRError(Exception):
 
     def __init__(self, name: str, problem: Exception) -> None:
         super().__init__(f"the pass '{name}' left IR that does not verify: {problem}")
+        self.name = name
+        self.problem = problem
+
+
+def failing_pass(error: Exception) -> str | None:
+    """The name of the pass in which an exception was raised, if it was in one."""
+    if isinstance(error, BrokenIRError):
+        return error.name
+    notes = [note for note in getattr(error, "__notes__", ()) if isinstance(note, str)]
+    found = (note.removeprefix(_IN_PASS) for note in notes if _IN_PASS in note[:12])
+    return next((name.strip("'") for name in found), None)
 
 
 class Reproducer(Watcher):
@@ -107,19 +122,17 @@ class Reproducer(Watcher):
 
     def __init__(self, passes: Sequence[PyptocPass]) -> None:
         self.passes = list(passes)
-        self.index = 0
+        self.index = -1
         self.text = ""
 
     def before(self, each: PyptocPass, module: ModuleOp) -> None:
         """Takes the text; a pass that fails leaves IR that may not print."""
         from pyptoc.printing import module_text
 
-        self.text = module_text(module)
-
-    def after(self, each: PyptocPass, module: ModuleOp) -> None:
-        """Moves on to the next pass."""
+        # Not behind the pass: what looks at its result may fail as well.
         self.index += 1
+        self.text = module_text(module)
 
     def remaining(self) -> list[PyptocPass]:
         """The passes from the current one on."""
-        return self.passes[self.index :]
+        return self.passes[max(self.index, 0) :]

@@ -17,6 +17,8 @@ def check(options: Options) -> None:
     """Raises `UsageError` (PTO500) for options that do not go together."""
     if options.pipeline is not None and options.compile_to is not None:
         raise UsageError("--pipeline and --compile-to exclude each other")
+    if options.explain and options.input is not None:
+        raise UsageError("--explain takes one code", f"--explain={options.explain}")
     _check_reproducer(options)
     _check_run(options)
     if options.check == "trips" and options.run:

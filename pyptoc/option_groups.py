@@ -14,10 +14,48 @@ from pyptoc.usage import UsageError
 LEVELS = ("tensor", "tasks", "kernels", "program")
 
 
+class _Once(argparse.Action):
+    """An option with one value; given twice it must say the same."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.given: Any = None
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        if self.given not in (None, values):
+            raise UsageError(
+                f"{option_string} is given twice: '{self.given}' and '{values}'",
+                "leave one out",
+            )
+        self.given = values
+        setattr(namespace, self.dest, values)
+
+
 class _Parser(argparse.ArgumentParser):
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        # What add_argument takes by default.
+        self.register("action", None, _Once)
+
     def error(self, message: str) -> NoReturn:
+        found = re.match(r"argument (-[\w-]+)[^:]*: (.*)", message, re.S)
+        name, what = found.groups() if found is not None else ("", message)
+        action = self._option_string_actions.get(name)
+        if action is not None and what == "expected one argument":
+            sign = "=" if name.startswith("--") else " "
+            raise UsageError(f"{name} needs a value", f"{name}{sign}{action.metavar}")
+        if (
+            flag := re.fullmatch(r"ignored explicit argument '(.*)'", what)
+        ) is not None:
+            raise UsageError(f"{name} takes no value, and not '{flag[1]}'", f"{name}")
         help = _nearest(message) or "pyptoc --help lists the options"
-        raise UsageError(message, help)
+        raise UsageError(f"{name}: {what}" if name else message, help)
 
     def print_help(self, file: Any = None) -> None:
         # argparse says nothing where it cannot write.
@@ -127,8 +165,14 @@ def _add_printing(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("printing (dumps go to standard error)")
     add = group.add_argument
     flag = "store_true"
-    add("--print-ir-before", type=_names, metavar="P,Q", help="dump before passes")
-    add("--print-ir-after", type=_names, metavar="P,Q", help="dump after passes")
+    for when in ("before", "after"):
+        add(
+            f"--print-ir-{when}",
+            type=_names,
+            action="extend",
+            metavar="P,Q",
+            help=f"dump {when} passes; repeatable",
+        )
     add("--print-ir-before-all", action=flag, help="dump before every pass")
     add("--print-ir-after-all", action=flag, help="dump after every pass")
     add("--print-ir-after-change", action=flag, help="dump where a pass changed it")

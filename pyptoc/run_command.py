@@ -91,22 +91,27 @@ class RunCommand:
             results, checked = self._checked(module)
         seconds = time.perf_counter() - started
         timing.add("run", seconds=seconds)
-        if self.options.outputs is not None:
-            from pyptoc.runtime.outputs import write_npz
-
-            with atomic_file(self.options.outputs) as stream:
-                write_npz(stream, results)
         name = f"{self.signature.name}  for {self.machine.name}"
         lines = [
             f"compiled  {name}   {compiling:.2f} s   {describe_program(module)}",
             f"inputs    {self._inputs()}",
             f"run       {seconds:.2f} s{checked}",
         ]
+        if self.options.outputs is not None:
+            lines.append(f"outputs   {self._written(self.options.outputs, results)}")
         if self.expected is None:
             lines += summary_table(self.signature, results)
             show(lines)
             return 0
         return self._verdict(lines, results)
+
+    def _written(self, name: str, results: dict[str, Any]) -> str:
+        """Writes the results; which file that is, and what stands in it as integers."""
+        from pyptoc.runtime.outputs import write_npz, written_as
+
+        with atomic_file(name) as stream:
+            write_npz(stream, results)
+        return f"{name}   {written_as(results)}".rstrip()
 
     def _checked(self, module: ModuleOp) -> tuple[dict[str, Any], str]:
         """The results of a run that checks itself, and what it says of that."""

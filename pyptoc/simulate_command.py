@@ -14,7 +14,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from pyptoc.dialects.subscripts import count
+from pyptoc.dialects.words import counted
 from pyptoc.options import Options
 from pyptoc.runtime.units import size_text, time_text
 from pyptoc.step_times import Timing
@@ -145,7 +145,7 @@ def limits(timeline: Timeline) -> str:
     pipe = max(busy, key=lambda pipe: busy[pipe])
     return (
         f"{most.launches[0].kernel} takes {100 * most.cycles / total:.0f} % in "
-        f"{number} {launches} on {count(most.lanes, 'core')}, "
+        f"{number} {launches} on {counted(most.lanes, 'core')}, "
         f"{pipe} busy {100 * busy[pipe]:.0f} %"
     )
 

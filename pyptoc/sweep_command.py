@@ -16,6 +16,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from pyptoc.dialects.diagnostics import CompileError, error
+from pyptoc.dialects.words import counted
 from pyptoc.files import read_source, write_text
 from pyptoc.options import Options
 from pyptoc.report import Reporter
@@ -137,7 +138,9 @@ def _run(plan: Plan, options: Options) -> list[SweepRow]:
         except KeyboardInterrupt:
             kept = f"kept in {options.sweep_cache}: the same command goes on from there"
             advice = kept if cache is not None else "lost: --sweep-cache=DIR keeps them"
-            sys.stderr.write(f"{done[0]} of {done[1]} points are done and {advice}\n")
+            sys.stderr.write(
+                f"{done[0]} of {counted(done[1], 'point')} done, {advice}\n"
+            )
             raise
 
 

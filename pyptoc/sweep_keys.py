@@ -166,7 +166,7 @@ def _tile(axis: Axis, operator: Operator) -> TileSetting:
         with_tag = f" with the tag '{tag}'" if tag else ""
         axis.key.fail(
             f"there is no {what}{with_tag}",
-            rule=f"tags of these: {', '.join(tags)}" if tags else "none has a tag",
+            rule=f"tags of these: {', '.join(tags)}" if tags else "the source has none",
             help=did_you_mean(tag, tags) if tag else "",
         )
     for value, span in zip(axis.values, axis.spans, strict=True):

@@ -3,6 +3,7 @@ Give the ops of a source other tiles: what a point of a sweep says of them.
 
     tile.m = 256           m = [256, 256] for every product
     tile.qk.k = [64, 128]  k for the products with the tag qk, or in a loop that has it
+    tile.matmul.k          k for the matmuls that have no tag
     split_k, walk, assign  likewise
     vec = [8, 512]         the vector tile of all other ops
 
@@ -54,7 +55,13 @@ def retile(module: ModuleOp, job: Job) -> None:
 
 
 def tags_of(op: Operation) -> Iterator[str]:
-    """The tag of an op and those of the loops around it."""
+    """
+    The tag of an op and those of the loops around it.
+
+    An op without one of its own is called by its name, as tables of tiles and times do.
+    """
+    if not isinstance(op.attributes.get("tag"), StringAttr):
+        yield op.name.partition(".")[2]
     at: Operation | None = op
     while at is not None:
         tag = at.attributes.get("tag")

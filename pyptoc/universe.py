@@ -6,21 +6,23 @@ has no `--machine`; each pass has an option for it, `infer-tiles{machine="m.toml
 Remarks and warnings are not shown.
 
 xDSL's parser knows nothing of our names and places until it meets one of our operations
-(`dialects/adopted.py`), so functions before that one keep no names, and an argument
-that a result is named like is not updated in place. `xdsl-opt -f pypto` reads files
-with our parser from the start, and reports all of their errors.
+(`dialects/adopted.py`), so functions before that one keep no names. Where a result is
+named like an argument of such a function, that is updated in place, and passes refuse
+to go on without the name. `xdsl-opt -f pypto` reads files with our parser from the
+start, and reports all of their errors.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import IO, Any
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Dialect
 from xdsl.passes import ModulePass
 from xdsl.universe import Universe
@@ -63,6 +65,7 @@ def plugged(name: str) -> type[ModulePass]:
     cls = pass_class(name)
 
     def apply(self: Any, ctx: Context, op: ModuleOp) -> None:
+        _check_named(op)
         try:
             context: PyptocContext = make_context(load_machine(self.machine))
             self.run(context, op)
@@ -76,6 +79,35 @@ def plugged(name: str) -> type[ModulePass]:
         namespace={"apply": apply, "name": name},
         frozen=True,
     )
+
+
+def _check_named(module: ModuleOp) -> None:
+    """
+    Refuse a function that has lost the name of an argument that it updates.
+
+    Compiled as it is it would give another result: the update would go to a copy.
+    """
+    from xdsl.dialects.func import FuncOp
+
+    for function in module.ops:
+        if not isinstance(function, FuncOp) or not function.res_attrs:
+            continue
+        arguments = function.body.blocks[0].args if function.body.blocks else ()
+        given = function.arg_attrs.data if function.arg_attrs else ()
+        if any("pypto.name" in each.data for each in given):
+            continue
+        # A hint has lost the number at the end of a name.
+        hints = {each.name_hint for each in arguments}
+        for attributes in function.res_attrs:
+            name = attributes.data.get("pypto.name")
+            text = name.data if isinstance(name, StringAttr) else ""
+            if text and re.sub(r"(_\d+)+$", "", text) in hints:
+                raise PassFailedException(
+                    f"@{function.sym_name.data} updates %{text} in place, but the "
+                    "names of its arguments are lost: it stands before the first "
+                    "operation that is not xDSL's. Read the file with: xdsl-opt -f "
+                    "pypto"
+                )
 
 
 def _passes() -> dict[str, Callable[[], type[ModulePass]]]:

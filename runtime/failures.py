@@ -11,6 +11,7 @@ from xdsl.ir import Operation
 from pyptoc.dialects.diagnostics import Diagnostic, Note, RunError
 from pyptoc.dialects.expr import Compare
 from pyptoc.dialects.pypto.scalars import AssertOp
+from pyptoc.dialects.words import counted
 from pyptoc.runtime.memory import Memory
 
 
@@ -72,5 +73,7 @@ def check_written(name: str, memory: Memory, at: Operation) -> None:
         for kind, (low, high) in zip(names, ranges, strict=True)
     )
     count = len(places[0])
-    message = f'result "{name}" has {count} elements that no store wrote: {where}'
+    message = (
+        f'result "{name}" has {counted(count, "element")} that no store wrote: {where}'
+    )
     raise RunError([Diagnostic("PTO405", message, at.location)])

@@ -22,6 +22,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from pyptoc.dialects.diagnostics import Diagnostic, RunError
 from pyptoc.dialects.npu_kernel import KernelOp, kernels_of
+from pyptoc.dialects.words import counted
 from pyptoc.runtime.hazards_core import HazardKernel
 from pyptoc.runtime.hazards_order import Launch
 from pyptoc.runtime.hazards_regions import Place
@@ -51,7 +52,8 @@ class Checked:
         """One line."""
         found = (
             "hazards checked: 0 races, 0 uninitialised, 0 out of bounds   "
-            f"({self.launches} launches, {self.tasks} tasks of {self.kinds} kinds)"
+            f"({counted(self.launches, 'launch')}, "
+            f"{counted(self.tasks, 'task')} of {counted(self.kinds, 'kind')})"
         )
         if self.unseen:
             found += f"   needs --run: {', '.join(f'@{name}' for name in self.unseen)}"

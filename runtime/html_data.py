@@ -13,6 +13,7 @@ from typing import Any
 
 from pyptoc.dialects.diagnostics import place_of
 from pyptoc.dialects.tile_types import Instruction
+from pyptoc.dialects.words import counted
 from pyptoc.runtime.bandwidth import bandwidth
 from pyptoc.runtime.machine_keys import PIPES
 from pyptoc.runtime.occupancy import residences
@@ -95,7 +96,7 @@ def bounds(timeline: Timeline, data: Data) -> list[str]:
         found.append(f"tasks are the first {some:,} of {every:,}")
     shown = sum(record >= 0 for record in data["tasks"]["record"])
     if shown < some:
-        found.append(f"{shown:,} of {some:,} tasks have instructions")
+        found.append(f"instructions are of {shown:,} of {counted(some, 'task', ',')}")
     return found
 
 

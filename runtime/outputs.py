@@ -28,10 +28,29 @@ def write_npz(stream: IO[bytes], results: Mapping[str, Any]) -> None:
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
         for name, value in results.items():
             array = np.asarray(value)
-            if array.dtype.kind not in "iubf" or "float8" in array.dtype.name:
+            if not _has_numpy(array.dtype):
                 array = array.view(np.dtype(f"u{array.dtype.itemsize}"))
             with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
                 np.lib.format.write_array(member, array, allow_pickle=False)
+
+
+def _has_numpy(dtype: np.dtype[Any]) -> bool:
+    """Whether a type is one of numpy's, so that every reader of an .npz knows it."""
+    return dtype.kind in "iubf" and "float8" not in dtype.name
+
+
+def written_as(results: Mapping[str, Any]) -> str:
+    """
+    What `write_npz` writes as integers, and how that is read back; "" if nothing.
+
+        y: uint16, .view(ml_dtypes.bfloat16)
+    """
+    types = {name: np.asarray(value).dtype for name, value in results.items()}
+    return "; ".join(
+        f"{name}: uint{8 * dtype.itemsize}, .view(ml_dtypes.{dtype.name})"
+        for name, dtype in types.items()
+        if not _has_numpy(dtype)
+    )
 
 
 def load_expected(

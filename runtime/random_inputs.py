@@ -25,6 +25,7 @@ from xdsl.dialects.builtin import Float8E8M0FNUType, IndexType
 
 from pyptoc.dialects.diagnostics import error
 from pyptoc.dialects.expr import parse_expr
+from pyptoc.dialects.words import counted
 from pyptoc.runtime.inputs import Input, Inputs
 from pyptoc.runtime.numerics import cast, storage_dtype
 from pyptoc.runtime.signature import Argument, Signature
@@ -256,7 +257,7 @@ def _causal_topk(
     if lengths.size == 0 or rows.shape[0] % lengths.size:
         _impossible(
             argument,
-            f"{rows.shape[0]} rows for {lengths.size} lengths in '{source}'",
+            f"{counted(rows.shape[0], 'row')} for {lengths.size} lengths in '{source}'",
         )
     each = rows.shape[0] // lengths.size
     for index, row in enumerate(rows):

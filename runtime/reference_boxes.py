@@ -9,6 +9,7 @@ import numpy as np
 from xdsl.ir import Operation
 
 from pyptoc.dialects.diagnostics import Note, place_of
+from pyptoc.dialects.words import counted
 from pyptoc.runtime.claims import Claims, conflict_text
 from pyptoc.runtime.numerics import Array
 from pyptoc.runtime.reference_core import (
@@ -112,7 +113,10 @@ def _check_bytes(
     for what, length in lengths.items():
         if length * source.itemsize % size:
             name = f"{short_name(op)} of {hint(op.source)}"
-            message = f"{name}: {what} of {length} elements of {source.itemsize} B is "
+            message = (
+                f"{name}: {what} of {counted(length, 'element')} of "
+                f"{source.itemsize} B is "
+            )
             message += f"no multiple of {size} B"
             rule = f"whole elements of {op.target}"
             interp.fail(op, "PTO402", message, rule=rule)
@@ -322,7 +326,7 @@ def reshape_memory(interp: Interpreter, op: Any) -> Memory:
     memory = interp.memory(op.operands[0])
     shape = tuple(interp.integer(size) for size in op.mixed_sizes)
     if int(np.prod(shape)) != memory.array.size:
-        message = f"{memory.array.size} elements do not fill {list(shape)}"
+        message = f"{list(shape)} of {counted(memory.array.size, 'element')}"
         interp.fail(op, "PTO404", message)
     return Memory(memory.array.reshape(shape), memory.written.reshape(shape))
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from pyptoc.dialects.words import counted
 from pyptoc.runtime import numerics
 from pyptoc.runtime.numerics import Array
 from pyptoc.runtime.reference_core import Interpreter, dtype_of, handles
@@ -97,7 +98,7 @@ def swiglu(interp: Interpreter, op: Any) -> Tensor:
     if len(arrays) == 1:
         size = arrays[0].shape[-1]
         if size % 2:
-            message = f"swiglu halves the last axis of {size} elements"
+            message = f"swiglu halves the last axis of {counted(size, 'element')}"
             interp.fail(op, "PTO403", message)
         arrays = [arrays[0][..., : size // 2], arrays[0][..., size // 2 :]]
     else:
@@ -142,7 +143,10 @@ def quantize(interp: Interpreter, op: Any) -> Tensor | tuple[Tensor, ...]:
     if op.group is not None:
         size = op.group.value.data
         if shape[axis] % size:
-            message = f"{shape[axis]} elements are no whole number of groups of {size}"
+            message = (
+                f"an axis of {counted(shape[axis], 'element')} is no whole number "
+                f"of groups of {size}"
+            )
             interp.fail(op, "PTO404", message)
         kept = (*shape[:axis], shape[axis] // size, *shape[axis + 1 :])
         x = x.reshape(*shape[:axis], shape[axis] // size, size, *shape[axis + 1 :])

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from pyptoc.dialects.pypto.indexing import MASK_PATTERNS
+from pyptoc.dialects.words import counted
 from pyptoc.runtime import numerics
 from pyptoc.runtime.numerics import Array
 from pyptoc.runtime.reference_boxes import store_text
@@ -55,9 +56,15 @@ def topk(interp: Interpreter, op: Any) -> tuple[Tensor, Tensor]:
         check_pairs(interp, op, same)
         lengths = interp.array(op.lengths, op).reshape(count).astype(np.int64)
     for given in lengths[(lengths < 0) | (lengths > length)].tolist():
-        interp.fail(op, "PTO404", f"topk: length {given} of a row of {length} elements")
+        interp.fail(
+            op,
+            "PTO404",
+            f"topk: length {given} of a row of {counted(length, 'element')}",
+        )
     if op.pad_index is None and count and int(lengths.min()) < k:
-        message = f"topk of {int(lengths.min())} elements has no {k} greatest"
+        message = (
+            f"topk of {counted(int(lengths.min()), 'element')} has no {k} greatest"
+        )
         help = "add {pad_index = -1} to fill the rest"
         interp.fail(op, "PTO404", message, help=help)
     pad_index = -1 if op.pad_index is None else op.pad_index.value.data

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from pyptoc.dialects.pypto.infer_einsum import Equation
+from pyptoc.dialects.words import counted
 from pyptoc.runtime import numerics
 from pyptoc.runtime.matmul import apart
 from pyptoc.runtime.numerics import Array
@@ -76,7 +77,7 @@ def matmul(interp: Interpreter, op: Any) -> Tensor:
     if op.bias is not None:
         bias = interp.array(op.bias, op)
         if bias.size != acc.shape[-1]:
-            message = f"a bias of {bias.size} for {acc.shape[-1]} columns"
+            message = f"a bias of {bias.size} for {counted(acc.shape[-1], 'column')}"
             interp.fail(op, "PTO404", message)
         acc = acc + bias
     return _stored(interp, op, acc)
@@ -93,7 +94,10 @@ def _stored(interp: Interpreter, op: Any, acc: Array) -> Tensor:
         scale = numerics.output_scale(interp.array(op.scale, op))
         repeated = scale.size == 1 and not is_dynamic_one(op.scale, 0, scale)
         if scale.size != acc.shape[-1] and not repeated:
-            message = f"{scale.size} output scales for {acc.shape[-1]} columns"
+            message = (
+                f"{counted(scale.size, 'output scale')} for "
+                f"{counted(acc.shape[-1], 'column')}"
+            )
             interp.fail(op, "PTO404", message)
         acc = numerics.cast(acc, "f32") * scale
     if op.relu is not None:
@@ -197,13 +201,13 @@ def group_bounds(interp: Interpreter, op: Any, rows: int) -> list[tuple[int, int
         if end > rows:
             message = (
                 f"expert {expert} of {len(groups)}: view of {name} rows {begin} +: "
-                f"{end - begin} ends at {end}, {name} has {rows} rows"
+                f"{end - begin} ends at {end}, {name} has {counted(rows, 'row')}"
             )
             interp.fail(op, "PTO402", message, help=_sum_help(op, groups, rows))
         bounds.append((begin, end))
         begin = end
     if begin != rows:
-        message = f"the groups sum to {begin}, {name} has {rows} rows"
+        message = f"the groups sum to {begin}, {name} has {counted(rows, 'row')}"
         interp.fail(op, "PTO402", message, help=_sum_help(op, groups, rows))
     return bounds
 
@@ -223,7 +227,8 @@ def grouped_matmul(interp: Interpreter, op: Any) -> Tensor:
     bounds = group_bounds(interp, op, rows)
     if len(bounds) != experts:
         message = (
-            f"{hint(op.groups)} has {len(bounds)} groups, {hint(op.rhs)} {experts}"
+            f"{hint(op.groups)} has {counted(len(bounds), 'group')}, "
+            f"{hint(op.rhs)} {experts}"
         )
         interp.fail(op, "PTO404", message)
     result = np.zeros((rows, n), dtype_of(op.result))

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from pyptoc.dialects.words import counted
 from pyptoc.runtime.numerics import Array
 from pyptoc.runtime.reference_core import (
     Interpreter,
@@ -79,7 +80,7 @@ def whole_shape(
     if not fits or any(size < -1 for size in sizes):
         source = hint(op.operands[0])
         message = f"{source} has the shape {list(old)}, which is not {list(sizes)}"
-        rule = f"{total} elements on one side, {known} on the other"
+        rule = f"{counted(total, 'element')} on one side, {known} on the other"
         interp.fail(op, "PTO404", message, rule=rule)
     return tuple(total // known if size == -1 else size for size in sizes)
 

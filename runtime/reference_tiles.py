@@ -11,6 +11,7 @@ from typing import Any, NoReturn, cast
 
 import numpy as np
 
+from pyptoc.dialects.words import counted
 from pyptoc.runtime.numerics import Array
 from pyptoc.runtime.reference_boxes import store_text
 from pyptoc.runtime.reference_core import Interpreter, handles
@@ -193,10 +194,10 @@ def topk(interp: Interpreter, op: Any) -> tuple[Tensor, Tensor]:
     ascending = op.ascending is not None
     for row, length in enumerate(lengths):
         if not 0 <= length <= size:
-            message = f"topk: length {length} of a row of {size} elements"
+            message = f"topk: length {length} of a row of {counted(size, 'element')}"
             interp.fail(op, "PTO404", message)
         if length < op.least:
-            message = f"topk of {length} elements has no {op.least} greatest"
+            message = f"topk of {counted(length, 'element')} has no {op.least} greatest"
             interp.fail(op, "PTO404", message)
         found = [
             (_rank(value, ascending), first + n, value)

@@ -21,6 +21,7 @@ from pyptoc.dialects.tile_flags import FlagOp
 from pyptoc.dialects.tile_mixed import FreeOp, PopOp, PushOp
 from pyptoc.dialects.tile_read import ReadOp
 from pyptoc.dialects.tile_types import Instruction
+from pyptoc.dialects.words import counted
 from pyptoc.runtime.codegen import Translator
 
 MOST_TRIPS = 2**22
@@ -35,7 +36,7 @@ def check_trips(loop: Operation, trips: int) -> None:
             "PTO507",
             "a loop has too many trips to look at each",
             rule=f"at most {MOST_TRIPS} trips (2^22) of a loop",
-            here=f"{trips} trips",
+            here=f"{counted(trips, 'trip')}",
             help="bind smaller sizes; a larger tile makes fewer trips",
         )
 

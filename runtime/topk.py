@@ -12,6 +12,7 @@ import numpy as np
 from xdsl.ir import Operation
 
 from pyptoc.dialects.diagnostics import Diagnostic, RunError
+from pyptoc.dialects.words import counted
 from pyptoc.runtime import numerics
 from pyptoc.runtime.memory import Array
 
@@ -95,7 +96,7 @@ def _comes_after(keys: Array, positions: Array, key: Array, index: Array) -> Arr
 def check_lengths(op: Operation, lengths: Array, size: int, least: int) -> None:
     """Lengths lie in 0 .. size and reach `least`: PTO404 for the first."""
     bad = (lengths < 0) | (lengths > size)
-    message = f"of a row of {size} elements"
+    message = f"of a row of {counted(size, 'element')}"
     if not bad.any():
         bad = lengths < least
         message = f"elements, which have no {least} greatest"

@@ -5,8 +5,10 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -35,6 +37,10 @@ settings.load_profile("repeatable")
 gc.set_threshold(100_000, 50, 100)
 
 
+WATCHED = pytest.StashKey[int]()
+"""How many runs the workers of xdist have watched."""
+
+
 def pytest_collection_finish() -> None:
     """What is there before the first test stays: the collector need not see it."""
     gc.freeze()
@@ -55,6 +61,38 @@ def hazards_are_errors(
         from checked_runs import Program, also_checked
 
         monkeypatch.setattr(Program, "run", also_checked(Program.run))
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A worker of xdist tells how many runs it has watched."""
+    output = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output["watched"] = _watched()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any, error: object) -> None:
+    """Adds what a worker has told."""
+    config = node.config
+    found = getattr(node, "workeroutput", {}).get("watched", 0)
+    config.stash[WATCHED] = config.stash.get(WATCHED, 0) + found
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    """Says how many runs `--check` has watched; no test fails with a hazard unseen."""
+    number = _watched() + config.stash.get(WATCHED, 0)
+    if number:
+        from pyptoc.dialects.words import counted
+
+        text = counted(number, "run")
+        terminalreporter.write_line(f"{text} of compiled programs watched by --check")
+
+
+def _watched() -> int:
+    module = sys.modules.get("checked_runs")
+    return 0 if module is None else module.watched
 
 
 class RunFailedError(Exception):

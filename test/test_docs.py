@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -87,6 +90,68 @@ def test_the_readme_shows_what_is_printed(tmp_path: Path, monkeypatch) -> None:
             one for one in shown if one.endswith("...") and line.startswith(one[:-3])
         ]
         assert line in shown or cut, line
+
+
+RELIABILITY = {
+    "huge, deep and odd text; hostile names": ("hostile_text", "hostile_names"),
+    "full disks, closed pipes": ("interrupts", "broken_places"),
+}
+"""Rows of the README's table to the tests that they count, in `test/driver`."""
+
+
+@pytest.mark.parametrize("row", RELIABILITY)
+def test_the_readme_counts_cases(row: str) -> None:
+    files = [str(ROOT / f"test/driver/test_{name}.py") for name in RELIABILITY[row]]
+    words = ("--collect-only", "-q", "-p", "no:cacheprovider", "--no-header")
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *words, *files],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    cases = sum("::" in line for line in done.stdout.splitlines())
+    readme = (ROOT / "README.md").read_text()
+    assert re.findall(rf"^\| {row}[^|]*\| (\d+) cases \|", readme, re.M) == [f"{cases}"]
+
+
+def test_a_run_of_tests_says_what_was_watched(tmp_path: Path) -> None:
+    test = tmp_path / "test_small.py"
+    test.write_text(SMALL_RUN)
+    words = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "conftest")
+    words += ("-c", str(ROOT / "pyproject.toml"), "--rootdir", str(ROOT))
+    for more in ((), ("-n", "2")):
+        done = subprocess.run(
+            [sys.executable, *words, *more, str(test)],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'test'}"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout
+        assert "2 runs of compiled programs watched by --check" in done.stdout
+
+
+SMALL_RUN = """\
+import numpy as np
+import pytest
+import pyptoc
+
+TEXT = '''
+func.func @f(%x: tensor<8x64xf32>) -> tensor<8x64xf32> {
+  %y = pypto.exp %x
+  func.return %y : tensor<8x64xf32>
+}
+'''
+
+
+@pytest.mark.parametrize("number", range(2))
+def test_runs(number):
+    program = pyptoc.compile(TEXT)
+    for _ in range(2):
+        program.run(x=np.ones((8, 64), np.float32))
+"""
 
 
 def test_options_exist() -> None:

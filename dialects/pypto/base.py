@@ -77,7 +77,12 @@ from xdsl.utils.mlir_lexer import MLIRTokenKind
 
 from pyptoc.dialects.context import PyptocContext
 from pyptoc.dialects.diagnostics import CompileError, did_you_mean, error
-from pyptoc.dialects.literals import located, parse_setting, print_settings
+from pyptoc.dialects.literals import (
+    STARTS_VALUE,
+    located,
+    parse_setting,
+    print_settings,
+)
 from pyptoc.dialects.op_docs import sample
 from pyptoc.dialects.parse_errors import LexError, diagnose
 from pyptoc.dialects.parsing import LocParser, PoisonedError, has_error
@@ -87,7 +92,7 @@ from pyptoc.dialects.pypto.infer import refine
 from pyptoc.dialects.pypto.properties import setting_usage
 from pyptoc.dialects.pypto.syntax import Element
 from pyptoc.dialects.related import note_tile
-from pyptoc.dialects.subscripts import count
+from pyptoc.dialects.words import counted
 
 SEGMENTS = "operandSegmentSizes"
 DISCARDABLE = ("tag", "tile")
@@ -143,7 +148,9 @@ class PyptoOp(IRDLOperation, ABC):
         for element in cls.SYNTAX:
             element.accept(call, queue, fields)
         if queue:
-            raise TypeError(f"{cls.name}.make: {len(queue)} arguments too many")
+            raise TypeError(
+                f"{cls.name}.make: {counted(len(queue), 'argument')} too many"
+            )
         for key, value in fields.items():
             cls._set_field(call, key, value)
         for element in cls.SYNTAX:
@@ -187,8 +194,8 @@ class PyptoOp(IRDLOperation, ABC):
     ) -> tuple[Attribute, ...]:
         """The given result types, which must agree with the inferred up to `?`."""
         if len(given) != len(inferred):
-            results = count(len(inferred), "result")
-            types = count(len(given), "type")
+            results = counted(len(inferred), "result")
+            types = counted(len(given), "type")
             call.error(
                 "PTO140",
                 f"{call.short_name} has {results}, the clause gives {types}",
@@ -272,6 +279,8 @@ class PyptoOp(IRDLOperation, ABC):
             value: Attribute = UnitAttr()
             if parser.parse_optional_punctuation("=") is not None:
                 value = parse_setting(parser)
+            elif parser.token.kind in STARTS_VALUE:
+                parser.raise_error("'=' expected")
             if key in call.properties or key in call.attributes:
                 rule = "each setting is given once"
                 error(span, "PTO143", f"'{key}' is given twice", rule=rule)

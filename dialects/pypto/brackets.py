@@ -22,7 +22,6 @@ from pyptoc.dialects.subscripts import (
     SubscriptError,
     Subscripts,
     check_subscripts,
-    count,
     join_mixed,
     mixed_from,
     parse_mixed_list,
@@ -32,6 +31,7 @@ from pyptoc.dialects.subscripts import (
     print_subscripts,
     split_mixed,
 )
+from pyptoc.dialects.words import counted
 
 if TYPE_CHECKING:
     from pyptoc.dialects.pypto.base import PyptoOp
@@ -184,7 +184,7 @@ def most_sizes(call: Call, rank: int) -> Sequence[int | None]:
     if len(most) != rank:
         call.error(
             "PTO131",
-            f"max has {count(len(most), 'bound')}, the result has rank {rank}",
+            f"max has {counted(len(most), 'bound')}, the result has rank {rank}",
             at="max",
             rule="one bound for each dimension of the result",
         )

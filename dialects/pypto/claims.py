@@ -36,7 +36,8 @@ from pyptoc.dialects.pypto.brackets import (
 from pyptoc.dialects.pypto.call import Call
 from pyptoc.dialects.pypto.properties import Text
 from pyptoc.dialects.pypto.syntax import Clause, Operands
-from pyptoc.dialects.subscripts import Offsets, Sizes, count
+from pyptoc.dialects.subscripts import Offsets, Sizes
+from pyptoc.dialects.words import counted
 
 
 @irdl_attr_definition
@@ -125,8 +126,8 @@ class ClaimOp(PyptoOp, Offsets, Sizes):
         if len(offsets) != len(sizes):
             call.error(
                 "PTO131",
-                f"a box of {count(len(offsets), 'offset')} and "
-                f"{count(len(sizes), 'size')}",
+                f"a box of {counted(len(offsets), 'offset')} and "
+                f"{counted(len(sizes), 'size')}",
                 rule="one offset and one size for each dimension",
             )
         return []

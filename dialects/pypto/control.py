@@ -78,6 +78,7 @@ from pyptoc.dialects.subscripts import (
     ints,
     join_mixed,
 )
+from pyptoc.dialects.words import counted
 
 _BLANK = r"(?:\s|//[^\n]*\n)*"
 _SETTINGS_NEXT = re.compile(
@@ -256,7 +257,7 @@ class LoopOp(PyptoOp, ABC):
         count = len(ints(self.tails))
         expected = count + sum(ints(self.tails)) + len(self.inits)
         if len(self.body.block.args) != expected:
-            raise VerifyException(f"the body has {expected} arguments")
+            raise VerifyException(f"the body has {counted(expected, 'argument')}")
         if tuple(r.type for r in self.res) != tuple(v.type for v in self.inits):
             raise VerifyException("results have the types of the initial values")
         for step in self.mixed_steps:
@@ -371,7 +372,8 @@ class ForOp(LoopOp):
         if len(args) != len(values):
             call.error(
                 "PTO150",
-                f"yield has {len(values)} values, the loop carries {len(args)}",
+                f"yield has {counted(len(values), 'value')}, the loop carries "
+                f"{len(args)}",
                 rule="one value for each iter",
             )
         for index, (arg, value) in enumerate(zip(args, values, strict=True)):

@@ -48,6 +48,7 @@ from pyptoc.dialects.pypto.structure import (
     selecting,
 )
 from pyptoc.dialects.pypto.syntax import Clause, Operands
+from pyptoc.dialects.words import counted
 
 
 @op_definition
@@ -145,7 +146,9 @@ class GatherRowsOp(PyptoOp, Structured):
         page = call.int("page") if call.has("page") else 1
         if page <= 0:
             rule = "a page has at least 1 row"
-            call.error("PTO138", f"pages of {page} rows", at="page", rule=rule)
+            call.error(
+                "PTO138", f"pages of {counted(page, 'row')}", at="page", rule=rule
+            )
         source, indices = call.type("source"), call.type("indices")
         return [inference.gather_rows(call.site, source, indices, table)]
 

@@ -43,6 +43,7 @@ from pyptoc.dialects.pypto.infer import (
 )
 from pyptoc.dialects.pypto.infer_elementwise import want_target
 from pyptoc.dialects.pypto.infer_shape import stretch
+from pyptoc.dialects.words import counted
 
 FLOAT_TARGETS: tuple[Attribute, ...] = (f32, bf16, f16)
 
@@ -179,7 +180,8 @@ def rope(
     if rotated.is_static and (rotated.size % 2 or rotated.size < 0 or too_many):
         site.error(
             "PTO137",
-            f"rope rotates pairs: {rotated.size} of the {last} elements of the last "
+            f"rope rotates pairs: {rotated.size} of the "
+            f"{counted(last, 'element')} of the last "
             "axis",
             operand=0,
             label=f"{site.operand(0)} is {show(data)}",
@@ -224,7 +226,8 @@ def _groups(site: Site, axis: int, size: Dim, group: int) -> Dim:
     if group <= 0 or (size.is_static and size.size % group):
         site.error(
             "PTO137",
-            f"quantize in groups of {group}: axis {axis} has {size} elements",
+            f"quantize in groups of {group}: axis {axis} has "
+            f"{counted(size, 'element')}",
             operand=0,
             rule="the axis is a whole number of groups",
         )

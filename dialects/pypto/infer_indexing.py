@@ -25,6 +25,7 @@ from pyptoc.dialects.pypto.infer import (
     want_tensor,
 )
 from pyptoc.dialects.pypto.infer_shape import stretch
+from pyptoc.dialects.words import counted
 
 
 def index_tensor(site: Site, type: Attribute, operand: int) -> Tensor:
@@ -288,5 +289,5 @@ def one_hot(site: Site, indices: Attribute, size: int) -> Tensor:
     want_rank(site, at, 0, 1, least=True)
     if size < 0:
         rule = "the number of columns is at least 0"
-        site.error("PTO138", f"one_hot of {size} columns", rule=rule)
+        site.error("PTO138", f"one_hot of {counted(size, 'column')}", rule=rule)
     return tensor(i1, [*dims_of(at)[:-1], static(size)])

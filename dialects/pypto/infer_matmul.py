@@ -30,6 +30,7 @@ from pyptoc.dialects.pypto.infer import (
     want_tensor,
 )
 from pyptoc.dialects.pypto.infer_elementwise import want_target
+from pyptoc.dialects.words import counted
 
 MX_PAIR = 64
 """Elements of K that share the two scales stored side by side."""
@@ -177,7 +178,7 @@ def _want_bias(site: Site, bias: Tensor, acc: Tensor) -> None:
     if equal_dim(size, columns) is None:
         site.error(
             "PTO122",
-            f"a bias of {size} for {columns} columns",
+            f"a bias of {size} for {counted(columns, 'column')}",
             operand=2,
             label=show(bias),
             rule="one number for each column",
@@ -199,7 +200,7 @@ def epilogue(
     if size != ONE and equal_dim(size, columns) is None:
         site.error(
             "PTO122",
-            f"{size} output scales for {columns} columns",
+            f"{counted(size, 'output scale')} for {counted(columns, 'column')}",
             operand=at,
             label=show(factor),
             rule="one scale for each column, or one for all",
@@ -418,7 +419,7 @@ def grouped_matmul(
     if equal_dim(experts, dims_of(groups)[0]) is None:
         site.error(
             "PTO123",
-            f"{site.operand(2)} has {dims_of(groups)[0]} groups, "
+            f"{site.operand(2)} has {counted(dims_of(groups)[0], 'group')}, "
             f"{site.operand(1)} has {experts} experts",
             operand=2,
             label=f"{site.operand(1)} is {show(b)}",

@@ -29,6 +29,7 @@ from pyptoc.dialects.pypto.infer import (
     want_rank,
     want_tensor,
 )
+from pyptoc.dialects.words import counted
 
 Size = int | None
 """A static size, -1 where the op takes what is left, None for an SSA operand."""
@@ -50,7 +51,7 @@ def reshape(site: Site, source: Attribute, sizes: Sequence[Size]) -> Tensor:
     if sizes.count(-1) > 1:
         site.error(
             "PTO130",
-            f"reshape to {_show(sizes)} has {sizes.count(-1)} sizes of -1",
+            f"reshape to {_show(sizes)} has {counted(sizes.count(-1), 'size')} of -1",
             rule="at most one size is -1: it takes what is left",
         )
     for size in sizes:
@@ -261,7 +262,8 @@ def reinterpret(
         if dim.is_static and dim.size * have % want:
             site.error(
                 "PTO134",
-                f"{what} of {site.operand(0)} has {dim.size} elements of {have} B: "
+                f"{what} of {site.operand(0)} has "
+                f"{counted(dim.size, 'element')} of {have} B: "
                 f"{dim.size * have} B are no multiple of the {want} B of {target}",
                 operand=0,
                 label=show(source),

@@ -31,7 +31,7 @@ from pyptoc.dialects.literals import (
 from pyptoc.dialects.parse_errors import end_before
 from pyptoc.dialects.parsing import LocParser
 from pyptoc.dialects.record import record
-from pyptoc.dialects.subscripts import count
+from pyptoc.dialects.words import counted
 
 FUNCTIONS = {"pow": 2, "sqrt": 1, "exp": 1, "log": 1, "abs": 1, "min": 2, "max": 2}
 """Functions and how many arguments they take."""
@@ -143,7 +143,7 @@ class _Reader:
             error(
                 token.span,
                 "PTO145",
-                f"{name} takes {count(FUNCTIONS[name], 'argument')}, not {len(args)}",
+                f"{name} takes {counted(FUNCTIONS[name], 'argument')}, not {len(args)}",
                 help=f"write {name}({', '.join(['%a', '%b'][: FUNCTIONS[name]])})",
             )
         return ScalarExpr(name, tuple(args))

@@ -57,6 +57,7 @@ from pyptoc.dialects.pypto.properties import Int
 from pyptoc.dialects.pypto.scalar_expr import ScalarExpr, ScalarExprAttr, parse_scalar
 from pyptoc.dialects.pypto.syntax import Comma, Operands
 from pyptoc.dialects.subscripts import INDEX, Mixed, Offsets
+from pyptoc.dialects.words import counted
 
 SHAPED = base(TensorType) | base(MemRefType)
 
@@ -178,7 +179,8 @@ def _check_symbols(call: Call, expr: Expr | Compare) -> None:
     unknown = [str(key) for key in expr.symbols() if key not in known]
     if unknown:
         call.error(
-            "PTO145", f"expr names {unknown[0]}, there are {len(known)} operands"
+            "PTO145",
+            f"expr names {unknown[0]}, but has {counted(len(known), 'operand')}",
         )
 
 
@@ -212,7 +214,8 @@ class ScalarOp(PyptoOp):
         most = len(call.operands["inputs"])
         if _highest(expr) >= most:
             call.error(
-                "PTO145", f"expr names s{_highest(expr)}, there are {most} operands"
+                "PTO145",
+                f"expr names s{_highest(expr)}, but has {counted(most, 'operand')}",
             )
         return [f32]
 
@@ -397,7 +400,8 @@ class AssertOp(PyptoOp, WithExpr):
             if int(number) >= shown:
                 call.error(
                     "PTO143",
-                    f"the text of assert names {{{number}}}, there are {shown} values",
+                    f"the text of assert names {{{number}}}, but has "
+                    f"{counted(shown, 'value')}",
                     rule="{0} and {1} are the two sides, or operands after the text",
                 )
         return []

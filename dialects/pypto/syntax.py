@@ -32,8 +32,10 @@ from pyptoc.dialects.literals import (
     parse_number,
 )
 from pyptoc.dialects.op_docs import clause_sample
+from pyptoc.dialects.parse_errors import starts_line
 from pyptoc.dialects.parsing import LocParser
 from pyptoc.dialects.pypto.call import Call, merge_literals
+from pyptoc.dialects.words import counted
 
 if TYPE_CHECKING:
     from pyptoc.dialects.pypto.base import PyptoOp
@@ -151,7 +153,7 @@ class Operands(Element):
                 error(
                     call.place,
                     "PTO116",
-                    f"{call.short_name} takes {wanted} operands here, "
+                    f"{call.short_name} takes {counted(wanted, 'operand')} here, "
                     f"this one has {index}",
                     length=len(call.name),
                     help=call.example(),
@@ -226,15 +228,22 @@ class Values(Element):
                 call.written.append((key, value))
                 values.append(value)
             if parser.parse_optional_punctuation(",") is None:
+                self._check_end(parser)
                 break
         call.operands[self.name] = tuple(values)
         self._check_count(call)
 
+    def _check_end(self, parser: LocParser) -> None:
+        """Where there may be any number of values, none follows without a comma."""
+        token = parser.token
+        is_value = token.kind == MLIRTokenKind.PERCENT_IDENT
+        if is_value and self.most is None and not starts_line(token.span):
+            parser.parse_punctuation(",")
+
     def _check_count(self, call: Call) -> None:
         count = sum(key.startswith(f"{self.name}.") for key, _ in call.written)
         if count < self.least or (self.most is not None and count > self.most):
-            plural = "" if self.least == 1 else "s"
-            wanted = f"{self.least} operand{plural}"
+            wanted = counted(self.least, "operand")
             if self.most is None:
                 wanted = f"at least {wanted}"
             elif self.most > self.least:
@@ -407,8 +416,11 @@ class Clause(Element):
         near = did_you_mean(self.keyword, known) if known else ""
         kind = parser.ctx.get_optional_op(call.name)
         shown = clause_sample(kind, self.keyword) if kind and not near else ""
+        # Where something else stands in its place, that is where it is missing.
+        ends = (MLIRTokenKind.L_BRACE, MLIRTokenKind.COLON, MLIRTokenKind.EOF)
+        is_here = token.kind not in ends and not starts_line(token.span)
         error(
-            token.span if near else call.place,
+            token.span if is_here else call.place,
             "PTO142",
             f"{call.short_name} needs '{self.keyword} ...'",
             help=f"write {shown or self.keyword}",

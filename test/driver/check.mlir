@@ -9,7 +9,7 @@
 
 // CHECK: compiled  f  for ascend950
 // CHECK-NEXT: check {{.*}} hazards checked: 0 races, 0 uninitialised, 0 out of bounds
-// CHECK-SAME: (1 launches, 2 tasks of 1 kinds)
+// CHECK-SAME: (1 launch, 2 tasks of 1 kind)
 // TRIPS: hazards checked
 // TRIPS-SAME: and at 0 other sizes
 // DONE: run {{.*}} hazards checked: 0 races

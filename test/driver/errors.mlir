@@ -14,7 +14,7 @@
 // FOLDER: {{^}}error[PTO502]: cannot read {{.*}}: Is a directory
 // MACHINE: {{^}}error[PTO510]: unknown machine 'ascend95'
 // MACHINE-NEXT: help: did you mean 'ascend950'?
-// LEVEL: {{^}}error[PTO500]: argument --compile-to: invalid choice: 'task'
+// LEVEL: {{^}}error[PTO500]: --compile-to: invalid choice: 'task'
 // ENTRY: {{^}}error[PTO505]: no function @g in this file
 // INPUTS: {{^}}error[PTO502]: cannot read {{.*}}errors.mlir: not an .npz file
 

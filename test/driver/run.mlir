@@ -11,6 +11,7 @@
 // CHECK: compiled  scale  for ascend950 {{.*}} interpreted at the tensor level
 // CHECK-NEXT: inputs    x f32[2,4]  factor f32 0.5   seed 3
 // CHECK-NEXT: run
+// CHECK-NEXT: outputs   {{.*}}.npz{{$}}
 // CHECK-NEXT: result  type {{ *}} min {{ *}} max {{ *}} mean
 // CHECK-NEXT: y       f32[2,4]
 
@@ -38,7 +39,7 @@
 // DESCRIBE-NEXT: factor    f32              -      default 0.5
 // DESCRIBE: y       tensor<?x4xf32>  |d| <= 1e-05 + 1e-05*|ref|
 // DESCRIBE: sizes to bind: n
-// DESCRIBE-NEXT: try: pyptoc FILE --run --random-inputs=1 --bind=n=4
+// DESCRIBE-NEXT: try: pyptoc {{.*}}run.mlir --run --random-inputs=1 --bind=n=4
 
 func.func @scale(%x: tensor<?x4xf32> {pypto.dims = ["n"]},
                  %factor: f32 {pypto.default = 0.5 : f32})

@@ -191,23 +191,6 @@ def test_a_module_is_loaded_for_one_command(tmp_path, capsys) -> None:
     assert "unknown pass 'mine'" in capsys.readouterr().err
 
 
-def test_a_bug_of_a_loaded_pass_is_not_ours(tmp_path, capsys) -> None:
-    (tmp_path / "op.mlir").write_text(TEXT)
-    mine = tmp_path / "mine.py"
-    mine.write_text(MODULE.replace('ctx.remark(op, "hello")', "op.nothing"))
-    words = [str(tmp_path / "op.mlir"), "--pipeline=mine", f"--load-module={mine}"]
-    assert pyptoc.main([*words, f"--crash-reproducer={tmp_path / 'again.mlir'}"]) == 2
-    err = capsys.readouterr().err
-    assert "note: a bug in your pass 'mine'; " in err
-    # A reproducer loads no code: who runs it names the file again.
-    again = str(tmp_path / "again.mlir")
-    assert "load-module" not in (tmp_path / "again.mlir").read_text().splitlines()[0]
-    assert pyptoc.main([again, "--run-reproducer", f"--load-module={mine}"]) == 2
-    assert "a bug in your pass 'mine'" in capsys.readouterr().err
-    assert pyptoc.main([again, "--run-reproducer"]) == 1
-    assert "unknown pass 'mine'" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
     ("name", "text", "expected"),
     [

@@ -32,4 +32,6 @@ def test_the_program_runs(register, capsys) -> None:
 
 
 def test_the_pass_of_adding_a_pass_is_typed() -> None:
-    assert (TYPED / "merge_reshapes.py").read_text() == blocks("adding-a-pass.md")[0]
+    first, _, makes = blocks("adding-a-pass.md")
+    assert (TYPED / "merge_reshapes.py").read_text() == first
+    assert (TYPED / "sub_to_add.py").read_text() == makes

@@ -102,7 +102,8 @@ def test_examples(code, tmp_path) -> None:
         assert ("remark", code) in codes, text
     else:
         assert {each for _, each in codes} == {code}, text
-        assert status == int(any(severity == "error" for severity, _ in codes)), text
+        failed = 2 if code == "PTO515" else 1  # a bug, if one of the user's
+        assert status == failed * any(severity == "error" for severity, _ in codes)
     status, codes, text = reported(found.right, tmp_path)
     assert status == 0, text
     assert code not in {each for _, each in codes}, text

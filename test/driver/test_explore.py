@@ -370,7 +370,7 @@ class TestErrors:
         words = ("--explore", str(path), "--pipeline=inline,broken,desugar")
         code, _, err = call("-", *words, stdin=REPEATED)
         assert code == 2
-        assert "error[PTO900]" in err
+        assert "error[PTO515]" in err
         data = explored(path)
         kinds = ["source", "parse", "pass", "failed"]
         assert [step["kind"] for step in data["steps"]] == kinds

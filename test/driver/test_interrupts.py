@@ -90,7 +90,7 @@ def test_sweep_in_one_process(tmp_path: Path) -> None:
     finally:
         process.kill()
     assert (process.returncode, out) == (130, "")
-    assert err.endswith("points are done and kept in c: the same command goes on from "
+    assert err.endswith("points done, kept in c: the same command goes on from "
                         "there\ninterrupted\n")  # fmt: skip
     names = files_in(tmp_path)
     assert names != []

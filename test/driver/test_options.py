@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -94,7 +95,20 @@ class TestUsage:
             (["f", "--run", "--tol=a=1"], "--tol needs --expect"),
             (["f", "--bind=M=1"], "need --run, --simulate, --check"),
             (["f", "--run", "--split-input-file"], "--run takes one module"),
-            (["f", "--pipeline"], "expected one argument"),
+            (
+                ["f", "--pipeline"],
+                "--pipeline needs a value\n   help: --pipeline=PASSES",
+            ),
+            (["f", "--random-inputs", "--run"], "help: --random-inputs=SEED"),
+            (["f", "--timing=yes"], "--timing takes no value, and not 'yes'"),
+            (["f", "--color=blue"], "--color: invalid choice: 'blue' (choose from"),
+            (
+                ["f", "--machine=ascend950", "--machine=ascend910b"],
+                "--machine is given twice: 'ascend950' and 'ascend910b'",
+            ),
+            (["f", "--pipeline=a", "--pass-pipeline=b"], "is given twice: 'a' and 'b'"),
+            (["f", "-o", "a", "-o", "b"], "-o is given twice: 'a' and 'b'"),
+            (["--explain", "PTO112", "PTO113"], "--explain takes one code"),
             (["--explain=XY"], "there is no error code 'XY'"),
         ],
     )
@@ -104,6 +118,31 @@ class TestUsage:
         assert out == ""
         assert err.startswith("error[PTO500]: ")
         assert expected in err
+
+    def test_the_same_value_twice_is_no_mistake(self, source: str) -> None:
+        words = ("--machine=ascend950", "--pipeline=", "--pipeline=")
+        assert call(source, *words, words[0])[0] == 0
+        # Each command line starts anew.
+        assert call(source, "--machine=ascend910b")[0] == 0
+
+    def test_lists_of_passes_add_up(self, source: str) -> None:
+        words = ("--print-ir-after=inline", "--print-ir-after=desugar")
+        _, _, err = call(source, *words, "--pipeline=inline,decompose,desugar")
+        assert re.findall(r"IR Dump After (\w+)", err) == ["inline", "desugar"]
+        code, _, err = call(source, "--print-ir-after=zebra", "--pipeline=inline,tile")
+        assert code == 1
+        assert (
+            "no pass 'zebra' in the pipeline\n   help: its passes: inline, tile\n"
+            in err
+        )
+
+    @pytest.mark.parametrize("text", ["", "\n\n", "// nothing\n", "  // at all"])
+    def test_nothing_to_compile(self, text: str) -> None:
+        code, out, err = call("-", stdin=text)
+        assert (code, out) == (1, "")
+        head = "<stdin>:1:1: error[PTO100]: there is no operation in this text\n"
+        assert err.startswith(head)
+        assert "help: an operator is written func.func @name" in err
 
     def test_help_names_every_option(self) -> None:
         code, out, _ = call("--help")
@@ -179,7 +218,7 @@ class TestReading:
     def test_empty_file(self, argv: list[str]) -> None:
         code, _, err = call("-", "--pipeline=", *argv, stdin="\n")
         assert code == 1
-        assert "an operation is expected" in err
+        assert "there is no operation in this text" in err
 
     def test_deep_nesting(self) -> None:
         text = "scf.if %c {" * 2000

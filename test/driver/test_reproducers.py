@@ -32,6 +32,25 @@ class Crash(PyptocPass):
         raise KeyError("a bug")
 
 
+@dataclass(frozen=True)
+class Other(PyptocPass):
+    name = "test-other"
+    summary: ClassVar[str] = "gives another result"
+
+    def run(self, ctx, module) -> None:
+        for op in module.walk():
+            if op.name == "func.return":
+                op.operands[0] = op.parent.args[0]
+
+
+EXP = """\
+func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %y = pypto.exp %x
+  func.return %y : tensor<4xf32>
+}
+"""
+
+
 class TestFailures:
     @pytest.fixture(autouse=True)
     def fakes(self, register) -> None:
@@ -59,7 +78,7 @@ class TestFailures:
         for name in (file, first):
             code, _, err = call(str(name), "--run-reproducer")
             assert code == 2
-            assert "internal error: KeyError: 'a bug' in the pass 'test-crash'" in err
+            assert "your pass 'test-crash' failed: KeyError: 'a bug'" in err
             kept(err).unlink()
         first.unlink()
         shown = call(str(file), "--run-reproducer", "--dump-pass-pipeline")[2]
@@ -69,7 +88,7 @@ class TestFailures:
 
 def kept(err: str) -> Path:
     """The file that an internal error names."""
-    found = re.search(r"a bug in (?:pyptoc|your pass '.*'); (\S+) holds", err)
+    found = re.search(r"(\S+) holds the input and the traceback", err)
     assert found is not None
     return Path(found[1])
 
@@ -114,6 +133,20 @@ class TestReproducers:
         assert (code, out) == (1, "")
         assert err.startswith("error[PTO500]: ")
         assert expected in err
+
+    def test_a_result_that_is_not_the_same(self, register, tmp_path: Path) -> None:
+        """What --check-each finds behind a pass: the pass is in the reproducer."""
+        register(Other)
+        file = tmp_path / "crash.mlir"
+        argv = ("--pipeline=inline,test-other", "--check-each")
+        code, _, err = call("-", *argv, f"--crash-reproducer={file}", stdin=EXP)
+        assert code == 1
+        assert "test-other" in err
+        shown = call(str(file), "--run-reproducer", "--dump-pass-pipeline")[2]
+        assert shown == "test-other\n"
+        code, _, err = call(str(file), "--run-reproducer", "--check-each")
+        assert code == 1
+        assert "test-other" in err
 
     def test_a_file_cannot_write_files(self, tmp_path: Path) -> None:
         target = tmp_path / "out"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -35,6 +36,25 @@ func.func @update(%x: tensor<4xf32>) -> (tensor<4xf32> {pypto.name = "x"}) {
 """
 
 
+SMALL = """\
+func.func @small(%x: tensor<2x64xf32>) -> (tensor<2x64xbf16> {pypto.name = "y"},
+    tensor<2x64xf8E5M2> {pypto.name = "e"}, tensor<2x64xf32> {pypto.name = "z"}) {
+  %y = pypto.cast %x to bf16
+  %e = pypto.cast %x to f8E5M2
+  %z = pypto.exp %x
+  func.return %y, %e, %z : tensor<2x64xbf16>, tensor<2x64xf8E5M2>, tensor<2x64xf32>
+}
+"""
+TAKES = """\
+func.func @takes(%y: tensor<2x64xbf16>, %e: tensor<2x64xf8E5M2>, %z: tensor<2x64xf32>)
+    -> (tensor<2x64xf32> {pypto.name = "a"}, tensor<2x64xf32> {pypto.name = "b"}) {
+  %a = pypto.cast %y to f32
+  %b = pypto.cast %e to f32
+  func.return %a, %b : tensor<2x64xf32>, tensor<2x64xf32>
+}
+"""
+
+
 def run(*argv: str, text: str = SCALE) -> tuple[int, str, str]:
     return call("-", "--pipeline=", "--run", *argv, stdin=text)
 
@@ -64,9 +84,10 @@ class TestRun:
         assert lines[0].endswith("interpreted at the tensor level")
         assert lines[1] == "inputs    x f32[2,4]  k i32 3"
         assert lines[2].startswith("run       ")
-        assert lines[3].split() == ["result", "type", "min", "max", "mean"]
-        assert lines[4].split() == ["y", "f32[2,4]", "0", "14", "7"]
-        assert lines[5].split() == ["q", "i32[2,4]", "0", "140", "70"]
+        assert lines[3] == f"outputs   {name}"
+        assert lines[4].split() == ["result", "type", "min", "max", "mean"]
+        assert lines[5].split() == ["y", "f32[2,4]", "0", "14", "7"]
+        assert lines[6].split() == ["q", "i32[2,4]", "0", "140", "70"]
 
     def test_random(self) -> None:
         first = run("--random-inputs=1", "--bind=n=3")
@@ -122,6 +143,33 @@ class TestRun:
         assert code == 1
         assert "<stdin>:2:" in err
         assert "] at run time:" in err
+
+    def test_outputs_of_one_program_are_inputs_of_another(self, tmp_path: Path) -> None:
+        file = str(tmp_path / "out.npz")
+        code, out, _ = call(
+            "-", "--run", "--random-inputs=1", f"--outputs={file}", stdin=SMALL
+        )
+        assert code == 0
+        said = "y: uint16, .view(ml_dtypes.bfloat16); "
+        said += "e: uint8, .view(ml_dtypes.float8_e5m2)"
+        assert f"outputs   {file}   {said}" in out.splitlines()
+        given = np.load(file)
+        assert [given[name].dtype for name in given] == [
+            np.uint16,
+            np.uint8,
+            np.float32,
+        ]
+        code, out, err = call(
+            "-", "--run", f"--inputs={file}", f"--outputs={file}", stdin=TAKES
+        )
+        assert (code, err) == (0, "")
+        assert f"outputs   {file}" in out.splitlines()
+        again = np.load(file)
+        values = given["y"].view(ml_dtypes.bfloat16).astype(np.float32)
+        assert values.any()
+        assert np.array_equal(again["a"], values)
+        values = given["e"].view(ml_dtypes.float8_e5m2).astype(np.float32)
+        assert np.array_equal(again["b"], values)
 
     def test_failing_runs_write_no_outputs(self, tmp_path: Path) -> None:
         name = tmp_path / "out.npz"
@@ -260,7 +308,7 @@ class TestCheckEach:
         )
         assert code == 0
         assert "compiled  scale" in out
-        assert "check-each: 1 passes" in err
+        assert "check-each: 1 pass," in err
 
     def test_other_sums_may_differ_a_little(self) -> None:
         assert self.check("test-sums")[0] == 0
@@ -357,6 +405,17 @@ class TestDescribe:
         assert ["q", "tensor<?x4xi32>", "exact"] in lines
         assert "updates %x" in call("-", "--describe", stdin=UPDATE)[1]
 
+    def test_the_command_can_be_pasted(self, tmp_path: Path) -> None:
+        file = tmp_path / "two functions.mlir"
+        file.write_text(SCALE.replace("@scale", "@f") + UPDATE.replace("@update", "@g"))
+        kept = ("--machine=ascend910b", "--entry=@g")
+        last = call(str(file), "--describe", *kept)[1].splitlines()[-1]
+        program, *words = shlex.split(last.removeprefix("try: "))
+        assert (program, words[:3]) == ("pyptoc", [str(file), *kept])
+        assert call(*words)[0] == 0
+        words = ("@softmax", "--describe")
+        assert "try: pyptoc @softmax --run --" in call(*words)[1]
+
     def test_its_suggestion_works(self) -> None:
         rules = (
             'func.func @f(%t: tensor<?x?xi32> {pypto.dims = ["b", "p"], '
@@ -366,8 +425,8 @@ class TestDescribe:
         )
         for text in (SCALE, rules):
             out = call("-", "--describe", stdin=text)[1]
-            command = out.splitlines()[-1].split("FILE ")[1].split()
-            code, _, err = call("-", "--pipeline=", *command, stdin=text)
+            command = shlex.split(out.splitlines()[-1].removeprefix("try: pyptoc "))
+            code, _, err = call(*command, "--pipeline=", stdin=text)
             assert code == 0, err
 
 

@@ -12,6 +12,7 @@ import pytest
 from inprocess import call
 
 from pyptoc.explain import explanations
+from pyptoc.pipeline import default_pipeline
 
 CODES = explanations()
 ONE_BY_ONE = re.compile(r"pyptoc op\.mlir( --(machine|pipeline)=\S+)*")
@@ -104,6 +105,60 @@ func.func @f(%a: tensor<16x64xf8E4M3FN>, %b: tensor<64x32xf8E4M3FN>)
         ("4", "PTO220"),
         ("5", "PTO221"),
     ]
+
+
+TWO_TASKS = """\
+func.func @f(%a: tensor<64x8192xf16>, %b: tensor<8192x64xf16>)
+    -> (tensor<64x64xf16>, tensor<64x64xbf16>) {
+  %y = pypto.matmul %a, %b to f16
+  %z = pypto.matmul %a, %b to bf16
+  func.return %y, %z : tensor<64x64xf16>, tensor<64x64xbf16>
+}
+"""
+UNTILED = """\
+func.func @f(%x: tensor<8x64xf32>) -> (tensor<8x64xf32>, tensor<8x64xf32>) {
+  %y = pypto.exp %x {npu.group = 0 : i64, npu.unit = "vector"}
+  %z = pypto.log %x {npu.group = 1 : i64, npu.unit = "vector"}
+  func.return %y, %z : tensor<8x64xf32>, tensor<8x64xf32>
+}
+"""
+KERNELS = """\
+npu.kernel @k () () on vector {
+  scf.execute_region {
+    scf.yield
+  }
+}
+npu.kernel @l () () on vector {
+  scf.execute_region {
+    scf.yield
+  }
+}
+"""
+ON_TENSORS = "decompose,partition{fuse=false},infer-tiles,form-tasks,tile,lower-to-tile"
+SEVERAL = """\
+func.func @f(%x: tensor<8x64xf32>) -> (tensor<8x64xf32>, tensor<8x64xf32>) {
+  %y = pypto.exp %x
+  %z = pypto.log %x
+  func.return %y, %z : tensor<8x64xf32>, tensor<8x64xf32>
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "pipeline", "found"),
+    [
+        (TWO_TASKS, default_pipeline().replace("split-k", "split-k{factor=2}"), "3 4"),
+        (UNTILED, "tile", "2 3"),
+        (UNTILED.replace("0 : i64", "1 : i64"), "tile", "2"),
+        (SEVERAL, ON_TENSORS, "2 3"),
+        (KERNELS, "insert-sync", "2 7"),
+    ],
+)
+def test_a_pass_goes_on_behind_what_it_refuses(text, pipeline, found, tmp_path) -> None:
+    """Independent tasks, groups and kernels of one function."""
+    err = errors(tmp_path, text, f"--pipeline={pipeline}")
+    lines = re.findall(r"^op\.mlir:(\d+):\d+: error\[PTO(?:213|214|504)\]", err, re.M)
+    assert lines == found.split(), err
 
 
 def test_boxes_in_loops_are_all_looked_at(tmp_path) -> None:

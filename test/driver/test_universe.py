@@ -97,6 +97,20 @@ def test_the_frontend(environment: dict[str, str]) -> None:
     assert "stdin:3:15: error" in err
 
 
+def test_a_lost_name_is_no_other_program(environment: dict[str, str]) -> None:
+    """Without the frontend @f is read before the parser knows of names."""
+    code, out, err = xdsl_opt(environment, "-p", "inline", text=CALLER)
+    assert (code != 0, out) == (True, "\n")
+    assert "@f updates %x in place, but the names of its arguments are lost" in err
+    assert "xdsl-opt -f pypto" in err
+    # Behind one of our operations, and where no result is an argument, they are kept.
+    swapped = "".join(reversed(re.findall(r"func\.func.*?^}\n", CALLER, re.M | re.S)))
+    named = CALLER.replace('pypto.name = "x"', 'pypto.name = "y"')
+    for text in (swapped, named):
+        code, _, err = xdsl_opt(environment, "-p", "inline", text=text)
+        assert (code, err) == (0, "")
+
+
 def test_a_machine_and_options(environment: dict[str, str]) -> None:
     passes = [
         f'{name}{{machine="ascend910b"}}'

@@ -9,6 +9,7 @@ compiler; the tolerances are those that the file states. With the hypothesis pro
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -273,14 +274,16 @@ def test_check_each(run: Run, tmp_path: Any) -> None:
 @pytest.mark.parametrize("name", names())
 def test_describes_how_to_try_it(name: str) -> None:
     """All arguments and results are listed, and the suggested command works."""
-    code, out, err = call(str(FOLDER / f"{name}.mlir"), "--describe")
+    file = str(FOLDER / f"{name}.mlir")
+    code, out, err = call(file, "--describe")
     assert code == 0, err
     head = text_of(name).split("attributes")[0].split("func.func")[1]
     for argument in re.findall(r"%(\w+):", head):
         assert re.search(rf"^{argument}  +\S", out, re.MULTILINE), argument
     for result in re.findall(r'pypto\.name = "(\w+)"', head):
         assert re.search(rf"^{result}  +\S", out, re.MULTILINE), result
-    command = out.splitlines()[-1].removeprefix("try: pyptoc FILE ").split()
-    code, out, err = call(str(FOLDER / f"{name}.mlir"), *command)
+    program, *words = shlex.split(out.splitlines()[-1].removeprefix("try: "))
+    assert (program, words[0]) == ("pyptoc", file)
+    code, out, err = call(*words)
     assert code == 0, err
     assert "result " in out

@@ -3,7 +3,7 @@
 // RUN: pyptoc %s --pipeline=decompose,partition,infer-tiles,form-tasks,tile | filecheck %s --check-prefix=TILE
 // WHOLE-NOT: npu.cut
 
-// CHECK: remark[PTO322]: 1 rows do not fill 64 vector cores: they are folded in column tiles of 15872, then together: modelled {{.*}} us ({{.*}}) instead of
+// CHECK: remark[PTO322]: 1 row does not fill 64 vector cores: folded in column tiles of 15872, then together: modelled {{.*}} us ({{.*}}) instead of
 // CHECK: remark[PTO323]: rows are not cut into columns: modelled
 // CHECK: remark[PTO323]: rows are not cut into columns: how many columns there are is known only at run time
 

@@ -73,7 +73,7 @@ class TestData:
         assert tasks == f"tasks are the first 100 of {every}"
         shown = sum(record == 0 for record in data["tasks"]["record"])
         assert 0 < shown < 100
-        assert details == f"{shown} of 100 tasks have instructions"
+        assert details == f"instructions are of {shown} of 100 tasks"
 
     def test_nothing_to_do(self) -> None:
         timeline = compile(SOFTMAX).simulate(n=0)

@@ -43,7 +43,7 @@ func.func private @scatter(%x: memref<?x64xf32, "gm">, %i: tensor<8xi32>, %v: te
   npu.scatter %v into %x[0, 0] of %n at %k[0, 0] [8, 64] {axis = 0, dims = [-1, 1], per = "element", unique}
   // CHECK: npu.scatter: axes [0, 0] name one dimension twice
   npu.scatter %v into %x[0, 0] of %n, 9 at %i, %i[0] [8, 64] {axis = 0, more_axes = [0], dims = [-1, 1], per = "row"}
-  // CHECK: npu.scatter: has 1 tiles of indices for 2 axes
+  // CHECK: npu.scatter: has 1 tile of indices for 2 axes
   npu.scatter %v into %x[0, 0] of %n at %i[0] [8, 64] {axis = 0, more_axes = [1], dims = [-1, -1], per = "row"}
   // CHECK: npu.scatter: dims [-1, 1] are no dimensions beside axis 0, 1 of rank 2
   npu.scatter %v into %x[0, 0] of %n, 9 at %i, %i[0] [8, 64] {axis = 0, more_axes = [1], dims = [-1, 1], per = "row"}

@@ -3,7 +3,7 @@
 func.func private @memory(%a: memref<?x512xf32, "gm">, %b: memref<4x512xf32, "gm">, %g: memref<4xi64, "gm">, %h: memref<4xi64>, %n: index, %e: !npu.events) {
   // CHECK: :[[# @LINE + 1]]:8: error[PTO170]: npu.alloc: expected a memref in "gm", got memref<4xf32>
   %0 = npu.alloc[4] : memref<4xf32>
-  // CHECK: npu.alloc: memref<?x4xf32, "gm"> takes 1 sizes
+  // CHECK: npu.alloc: memref<?x4xf32, "gm"> takes 1 size
   %1 = "npu.alloc"() : () -> memref<?x4xf32, "gm">
   // CHECK: npu.alloc: no policy "lazy": it is one of single, carried, slots
   %2 = npu.alloc[4] {policy = "lazy"} : memref<4xf32, "gm">
@@ -17,7 +17,7 @@ func.func private @memory(%a: memref<?x512xf32, "gm">, %b: memref<4x512xf32, "gm
   %6 = npu.reshape %h[2, 2]
   // CHECK: npu.reshape: a reshape keeps the element type
   %7 = "npu.reshape"(%g) : (memref<4xi64, "gm">) -> memref<4xi32, "gm">
-  // CHECK: npu.reshape: memref<?xi64, "gm"> takes 1 sizes
+  // CHECK: npu.reshape: memref<?xi64, "gm"> takes 1 size
   %8 = "npu.reshape"(%g) : (memref<4xi64, "gm">) -> memref<?xi64, "gm">
   // CHECK: npu.reinterpret: the result is memref<4x256xi64, "gm">, not memref<4x512xi64, "gm">
   %r1 = "npu.reinterpret"(%b) : (memref<4x512xf32, "gm">) -> memref<4x512xi64, "gm">

@@ -7,7 +7,7 @@ func.func private @places(%g: memref<4xi64, "gm">, %arena: memref<64xi8, "gm">) 
   %p2 = "npu.place"(%arena) <{static_offset = -4 : i64, operandSegmentSizes = array<i32: 1, 0, 0>}> : (memref<64xi8, "gm">) -> memref<4xf32, "gm">
   // CHECK: npu.place: ends at byte 68 of an arena of 64 bytes
   %p3 = npu.place %arena at 4[16] : memref<16xf32, "gm">
-  // CHECK: npu.place: memref<?xf32, "gm"> takes 1 sizes
+  // CHECK: npu.place: memref<?xf32, "gm"> takes 1 size
   %p4 = "npu.place"(%arena) <{static_offset = 0 : i64, operandSegmentSizes = array<i32: 1, 0, 0>}> : (memref<64xi8, "gm">) -> memref<?xf32, "gm">
   func.return
 }

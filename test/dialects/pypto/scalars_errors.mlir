@@ -92,7 +92,7 @@ func.func @float_operand(%s: f32) {
 // -----
 
 func.func @generic_operands(%n: index) {
-  // CHECK: :[[# @LINE + 1]]:8: error[PTO145]: expr names s1, there are 1 operands
+  // CHECK: :[[# @LINE + 1]]:8: error[PTO145]: expr names s1, but has 1 operand
   %y = "pypto.index"(%n) <{expr = #npu.expr<s0 + s1>}> : (index) -> index
   func.return
 }
@@ -100,7 +100,7 @@ func.func @generic_operands(%n: index) {
 // -----
 
 func.func @generic_scalar(%s: f32) {
-  // CHECK: :[[# @LINE + 1]]:8: error[PTO145]: expr names s1, there are 1 operands
+  // CHECK: :[[# @LINE + 1]]:8: error[PTO145]: expr names s1, but has 1 operand
   %y = "pypto.scalar"(%s) <{expr = #pypto.expr<s0 + s1>}> : (f32) -> f32
   func.return
 }

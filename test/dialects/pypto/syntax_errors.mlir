@@ -230,7 +230,7 @@ func.func @literal_of_complex() {
 // -----
 
 func.func @attribute_does_not_verify(%a: tensor<16x8xf32>) {
-  // CHECK: :[[# @LINE + 1]]:37: error[PTO100]: Expected integer literal
+  // CHECK: :[[# @LINE + 1]]:37: error[PTO100]: an integer is expected here
   %y = pypto.exp %a {a.b = #npu.max<-1>}
   func.return
 }

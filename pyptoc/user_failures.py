@@ -1,0 +1,125 @@
+"""
+What is said where a pass of the user's fails: their line, and what it was rewriting.
+
+    mine.py:9:17: error[PTO515]: your pass 'mine' failed: KeyError: 'pypto.exp'
+     9 |                 {}[op.name]
+       |                 ^^^^^^^^^^^
+       note: while it looked at pypto.exp (op.mlir:2:8)
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import sysconfig
+import traceback
+from collections.abc import Iterable
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+from pyptoc import passes
+from pyptoc.dialects.diagnostics import (
+    CompileError,
+    Diagnostic,
+    Note,
+    file_location,
+)
+from pyptoc.manager import BrokenIRError, failing_pass
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import FileLineColLoc
+    from xdsl.ir import Operation
+
+CODE = "PTO515"
+LIBRARIES = ("pyptoc", "xdsl")
+
+
+def user_failure(error: Exception) -> Diagnostic | None:
+    """The diagnostic for an exception of a user's pass; None if a pass is ours."""
+    name = failing_pass(error)
+    cls = passes.REGISTERED.get(name or "")
+    if cls is None:
+        return None
+    if isinstance(error, BrokenIRError):
+        return _broken(error, cls)
+    stack = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    own = [at for at, frame in enumerate(stack) if _is_theirs(frame)]
+    text = (str(error).splitlines() or [""])[0]
+    said = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    message = f"your pass '{name}' failed: {said}"
+    op = _operation(reversed(stack[own[0] :] if own else stack))
+    notes = () if op is None else (Note(f"while it looked at {op.name}", op.location),)
+    if not own:
+        place = _defined(cls)
+        return Diagnostic(CODE, message, place, notes=notes)
+    frame = traceback.extract_tb(error.__traceback__)[own[-1]]
+    place, length, source = _written(frame)
+    return Diagnostic(CODE, message, place, length, notes=notes, source_line=source)
+
+
+def _written(frame: traceback.FrameSummary) -> tuple[FileLineColLoc, int, str | None]:
+    """The place of what a frame was doing, its length, and the line it is on."""
+    line, first = frame.lineno or 1, frame.colno or 0
+    last = frame.end_colno if frame.end_lineno == line else None
+    try:
+        source = Path(frame.filename).read_text("utf-8").split("\n")[line - 1]
+    except (OSError, ValueError, IndexError):
+        source = None
+    written = (source or "").encode()  # Python counts bytes
+    column = len(written[:first].decode(errors="replace"))
+    length = len(written[first:last].decode(errors="replace").rstrip())
+    place = file_location(frame.filename, line, column + 1)
+    return place, max(length, 1), source
+
+
+def _broken(error: BrokenIRError, cls: type) -> Diagnostic:
+    """Of a pass that left IR that does not verify: what is wrong with it, and where."""
+    found: tuple[Note, ...] = ()
+    if isinstance(error.problem, CompileError):
+        found = tuple(
+            Note(each.message, each.location) for each in error.problem.diagnostics
+        )
+    message = f"your pass '{error.name}' left IR that does not verify"
+    help = "--print-ir-after-failure shows it"
+    return Diagnostic(CODE, message, _defined(cls), notes=found, help=help)
+
+
+def _defined(cls: type) -> FileLineColLoc | None:
+    """Where the class stands, or nothing of one that was made up."""
+    try:
+        file = inspect.getsourcefile(cls)
+        line = inspect.getsourcelines(cls)[1]
+    except (OSError, TypeError):
+        return None
+    return None if file is None else file_location(file, max(line, 1), 1)
+
+
+def _is_theirs(frame: FrameType) -> bool:
+    """Whether code is neither ours nor of a library."""
+    package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+    if package in LIBRARIES or package in sys.stdlib_module_names - {"__main__"}:
+        return False
+    file = frame.f_code.co_filename
+    folders = (sysconfig.get_path(kind) for kind in ("purelib", "platlib"))
+    return not file.startswith(("<", *folders))
+
+
+def _operation(frames: Iterable[FrameType]) -> Operation | None:
+    """The operation in the variables of the innermost frame that has one.
+
+    Where it has several, that called `op`, or the last.
+    """
+    from xdsl.dialects.builtin import ModuleOp
+    from xdsl.ir import Operation
+
+    for frame in frames:
+        values: dict[str, Any] = frame.f_locals
+        found = [
+            value
+            for value in (*values.values(), values.get("op"))
+            if isinstance(value, Operation) and not isinstance(value, ModuleOp)
+        ]
+        if found:
+            return found[-1]
+    return None

@@ -1,0 +1,211 @@
+"""What is said where a comma, a bracket, a quote or a sign is left out or misspelt."""
+
+from __future__ import annotations
+
+import pytest
+from inprocess import call
+
+PROGRAM = """\
+func.func private @g(%x: tensor<8x64xf32>) -> tensor<8x64xf32> {
+  func.return %x : tensor<8x64xf32>
+}
+func.func @f(%x: tensor<8x64xf32> {pypto.name = "in"}, %y: tensor<8x64xf32>)
+    -> (tensor<8x64xf32>, tensor<8x64xf32>) {
+  %a = func.call @g(%x) : (tensor<8x64xf32>) -> tensor<8x64xf32>
+  %b = pypto.einsum "ab,cb->ac" %x, %y {tag = "p", tile = #pypto.cube<m = [16, 16], k = [16, 16], n = [16, 16]>}
+  %c = pypto.add %a, %y
+  %d = pypto.concat %x, %y axis 0
+  %e = pypto.cast %c to bf16
+  %v = pypto.view %x[0 +: 4, 0 +: 64]
+  %l = pypto.for (%i = 0 to 4) iter(%s = %x) {
+    %n = pypto.exp %s
+    pypto.yield %n
+  }
+  func.return %l, %c : tensor<8x64xf32>, tensor<8x64xf32>
+}
+"""  # noqa: E501
+
+COMMA = "a comma is missing between %x and %y"
+QUOTES = 'a text stands in double quotes: "text"'
+RESULTS = "the types of the results stand behind ->, then the body in { }"
+BODY = "a body { ... } is expected at the end of this line"
+
+
+def test_the_program_is_right() -> None:
+    assert call("-", "--pipeline=", stdin=PROGRAM)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "place", "said", "help"),
+    [
+        # Commas.
+        ("add %a, %y", "add %a %y", "8:20", "a comma is missing between %a and %y", ""),
+        (
+            "add %a, %y",
+            "add %a 2.0",
+            "8:20",
+            "a comma is missing between %a and 2.0",
+            "",
+        ),
+        ('ac" %x, %y', 'ac" %x %y', "7:35", COMMA, ""),
+        ("concat %x, %y", "concat %x %y", "9:23", COMMA, ""),
+        ("return %l, %c", "return %l %c", "16:17", "a comma is missing between", ""),
+        ("0 +: 4, 0", "0 +: 4 0", "11:29", "',' or ']' is expected here", ""),
+        ("[16, 16], k", "[16 16], k", "7:79", "',' or ']' is expected here", ""),
+        ("[16, 16], k", "[16, 16] k", "7:84", "',' or '>' is expected here", ""),
+        ('"p", tile', '"p" tile', "7:51", "',' or '}' is expected here", ""),
+        ('"in"}, %y', '"in"} %y', "4:55", "',' or ')' is expected here", ""),
+        ("exp %s", "exp %s %x", "13:23", "'%x' cannot follow here", ""),
+        # Colons, arrows, equals signs.
+        ("%y: tensor", "%y tensor", "4:59", "':' is expected here", ""),
+        ("@g(%x) :", "@g(%x)", "6:25", "':' is expected here", ""),
+        (
+            "return %l, %c :",
+            "return %l, %c,",
+            "16:23",
+            "a value such as",
+            "behind a colon",
+        ),
+        (
+            "%x: tensor<8x64xf32>) ->",
+            "%x: tensor<8x64xf32>)",
+            "1:44",
+            "cannot follow",
+            RESULTS,
+        ),
+        ("%c = pypto", "%c pypto", "8:6", "'=' is expected here", ""),
+        ("%c = pypto", "c = pypto", "8:3", "value begins with %", "write %c = .."),
+        ('{tag = "p"', '{tag "p"', "7:45", "'=' is expected here", ""),
+        ('{tag = "p"', '{tag: "p"', "7:44", "'=' is expected here", ""),
+        # Brackets.
+        ("0 to 4)", "0 to 4", "12:31", "',' or ')' is expected here", ""),
+        ("(%s = %x)", "(%s = %x", "12:45", "')' is expected here", ""),
+        (" +: 64]", " +: 64", "11:36", "']' is expected at the end", ""),
+        ("iter(%s = %x) {", "iter(%s = %x)", "12:44", BODY, ""),
+        (
+            "%y: tensor<8x64xf32>)\n    ->",
+            "%y: tensor<8x64xf32>\n    ->",
+            "4:75",
+            "')' is expected at",
+            "",
+        ),
+        ("tensor<8x64xf32>) {", "tensor<8x64xf32>)", "5:43", BODY, ""),
+        (
+            '{pypto.name = "in"}',
+            'pypto.name = "in"',
+            "4:35",
+            "',' or ')'",
+            "{pypto.name = ..}",
+        ),
+        # Quotes.
+        ('"p"', "'p'", "7:47", "unexpected character: '", QUOTES),
+        ('"p"', "“p”", "7:47", "unexpected character: “", QUOTES),
+        ('"in"', "in", "4:49", "an attribute is expected here", 'double quotes: "in"'),
+        ('"p"', '"p', "7:47", "this string does not end on its line", ""),
+        # Names and words.
+        (
+            "pypto.exp",
+            "pypto.epx",
+            "13:10",
+            "no operation pypto.epx",
+            "did you mean pypto.exp?",
+        ),
+        (
+            "pypto.add",
+            "add",
+            "8:8",
+            "there is no operation add",
+            "did you mean pypto.add?",
+        ),
+        (
+            "pypto.exp",
+            "Pypto.exp",
+            "13:10",
+            "no dialect 'Pypto'",
+            "did you mean pypto?",
+        ),
+        (
+            "pypto.exp",
+            "pypto exp",
+            "13:10",
+            "no operation pypto",
+            "operations are pypto.NAME",
+        ),
+        (
+            "func.func @f",
+            "func @f",
+            "4:1",
+            "there is no operation func",
+            "mean func.func?",
+        ),
+        (
+            "func.func @f",
+            "func.func f",
+            "4:11",
+            "a name such as @f is expected here",
+            "",
+        ),
+        (
+            "call @g",
+            "call g",
+            "6:18",
+            "an attribute is expected here",
+            "begin with @: @g",
+        ),
+        (
+            "exp %s",
+            "exp x",
+            "13:20",
+            "a value such as %x is expected",
+            "did you mean %x?",
+        ),
+        ("to bf16", "ot bf16", "10:22", "cast needs 'to ...'", "write to i32"),
+        ("to bf16", "bf16", "10:22", "cast needs 'to ...'", "write to i32"),
+        ("axis 0", "axsi 0", "9:28", "concat needs 'axis ...'", "write axis"),
+        ("axis 0", "", "9:8", "concat needs 'axis ...'", "write axis"),
+        (
+            "tag =",
+            "tga =",
+            "7:41",
+            "einsum has no attribute 'tga'",
+            "did you mean tag?",
+        ),
+        (
+            "exp %s",
+            "exp %s;",
+            "13:22",
+            "unexpected character: ;",
+            "the end of its line",
+        ),
+        (
+            "  %c =",
+            "  # sum\n  %c =",
+            "8:3",
+            "a name is expected after #",
+            "begin with //",
+        ),
+    ],
+)
+def test_messages(old, new, place, said, help) -> None:
+    assert old in PROGRAM
+    code, out, err = call("-", "--pipeline=", stdin=PROGRAM.replace(old, new, 1))
+    head, *lines = err.splitlines()
+    assert (code, out) == (1, "")
+    assert head.startswith(f"<stdin>:{place}: error[PTO1"), err
+    assert said in head
+    assert help in "".join(line for line in lines if line.strip().startswith("help:"))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("iter(%s = %x) {", "iter(%s = %x)"),
+        ("tensor<8x64xf32>) {", "tensor<8x64xf32>)"),
+        ("exp %s", "exp %s %x"),
+        ("add %a, %y", "add %a %y"),
+    ],
+)
+def test_one_mistake_is_one_error(old, new) -> None:
+    text = PROGRAM.replace(old, new, 1)
+    _, _, err = call("-", "--pipeline=", stdin=text)
+    assert err.count("error[") == 1, err

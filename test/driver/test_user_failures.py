@@ -1,0 +1,194 @@
+"""Passes of the user's that fail: the message is about their code, not about ours."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import processes
+import pytest
+from inprocess import call
+
+PROGRAM = """\
+func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %y = pypto.neg %x
+  %z = pypto.exp %y
+  func.return %z : tensor<4xf32>
+}
+"""
+HEAD = """\
+import pyptoc
+from xdsl.pattern_rewriter import PatternRewriteWalker, RewritePattern
+
+@pyptoc.register_pass
+class MinePass(pyptoc.Pass):
+    name = "mine"
+    summary = "fails"
+
+    def run(self, ctx, module):
+"""
+PLAIN = """\
+        for op in module.walk():
+            if op.name == "pypto.exp":
+                größe = {}[op.name]
+"""
+HELPER = """\
+        list(map(helper, [op for op in module.walk() if op.name == "pypto.exp"]))
+
+
+def helper(each):
+    return each.attributes["no"].data
+"""
+PATTERN = """\
+        PatternRewriteWalker(Negated()).rewrite_module(module)
+
+
+class Negated(RewritePattern):
+    def match_and_rewrite(self, op, rewriter):
+        if op.name == "pypto.exp":
+            rewriter.erase_op(op)
+"""
+NO_OPERATION = """\
+        raise ValueError
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, with a program; files that failures leave are kept here."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    (tmp_path / "op.mlir").write_text(PROGRAM)
+    return tmp_path
+
+
+def failing(body: str, *argv: str) -> tuple[int, list[str]]:
+    Path("mine.py").write_text(HEAD + body)
+    words = ("op.mlir", "--load-module=mine.py", "--pipeline=inline,mine", *argv)
+    code, out, err = call(*words)
+    assert out == ""
+    assert "Traceback" not in err
+    return code, err.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("body", "place", "said", "carets"),
+    [
+        (PLAIN, "12:25", "KeyError: 'pypto.exp'", "{}[op.name]"),
+        (HELPER, "14:12", "KeyError: 'no'", 'each.attributes["no"]'),
+    ],
+)
+def test_the_line_and_the_operation(body, place, said, carets, folder) -> None:
+    code, lines = failing(body)
+    assert code == 2
+    head = f"mine.py:{place}: error[PTO515]: your pass 'mine' failed: {said}"
+    assert lines[0] == head
+    assert lines[1].index(carets) == lines[2].index("^" * len(carets))
+    assert lines[2].strip(" |") == "^" * len(carets)
+    assert lines[3].strip() == "note: while it looked at pypto.exp (op.mlir:3:8)"
+
+
+def test_in_code_that_theirs_calls(folder) -> None:
+    """xDSL raises it; the line is the innermost of theirs."""
+    code, lines = failing(PATTERN)
+    assert code == 2
+    assert lines[0].startswith("mine.py:16:13: error[PTO515]: your pass 'mine' failed")
+    assert lines[1].endswith("rewriter.erase_op(op)")
+    assert any("while it looked at pypto.exp (op.mlir:3:8)" in line for line in lines)
+
+
+def test_without_an_operation(folder) -> None:
+    code, lines = failing(NO_OPERATION)
+    assert code == 2
+    assert lines[0].endswith("your pass 'mine' failed: ValueError")
+    assert not any("looked at" in line for line in lines)
+
+
+def test_ir_that_does_not_verify(folder) -> None:
+    body = PLAIN.replace("größe = {}[op.name]", "op.detach()")
+    code, lines = failing(body)
+    assert code == 2
+    head = "error[PTO515]: your pass 'mine' left IR that does not verify"
+    assert re.fullmatch(r"\S*mine.py:4:1: " + re.escape(head), lines[0])
+    note = "note: func.return uses %z where it is not defined (op.mlir:4:3)"
+    assert note in map(str.strip, lines)
+
+
+def test_the_file_that_is_left_has_the_traceback(folder) -> None:
+    _, lines = failing(PLAIN)
+    name = next(re.findall(r"note: (\S+) holds", line)[0] for line in lines[4:])
+    assert "KeyError: 'pypto.exp'" in Path(name).read_text()
+    assert lines[-1].strip().startswith(f"help: pyptoc {name} --load-module=mine.py")
+
+
+def test_a_reproducer_runs_in_a_new_process(folder) -> None:
+    failing(PLAIN, "--crash-reproducer=again.mlir")
+    (folder / "elsewhere").mkdir()
+    command = ("../again.mlir", "--run-reproducer")
+    code, _, err = processes.run(*command, cwd=folder / "elsewhere")
+    assert code == 1
+    assert "../again.mlir needs passes of yours" in err
+    again = shlex.split(err.split("help: pyptoc ")[1])
+    assert again == [*command, f"--load-module={folder}/mine.py"]
+    code, _, err = processes.run(*again, cwd=folder / "elsewhere")
+    assert code == 2
+    assert "your pass 'mine' failed: KeyError: 'pypto.exp'" in err
+    # The mended pass is tried in its place.
+    (folder / "elsewhere" / "mine.py").write_text(HEAD + "        pass\n")
+    command += ("--load-module=mine.py",)
+    code, out, err = processes.run(*command, cwd=folder / "elsewhere")
+    assert (code, err) == (0, "")
+    assert "pypto.exp" in out
+
+
+def test_a_reproducer_runs_no_code(folder) -> None:
+    """Of a file from elsewhere; only what the command line names is run."""
+    line = "// configuration: --load-module=mine.py\n"
+    Path("mine.py").write_text("open('ran', 'w')\n" + HEAD + "        pass\n")
+    Path("op.mlir").write_text(line + PROGRAM)
+    assert call("op.mlir", "--pipeline=inline")[0] == 0
+    assert not Path("ran").exists()
+    assert call("op.mlir", "--run-reproducer")[0] == 1
+    assert not Path("ran").exists()
+    assert call("op.mlir", "--run-reproducer", "--load-module=mine.py")[0] == 0
+    assert Path("ran").exists()
+
+
+def test_what_else_a_reproducer_needs(folder) -> None:
+    Path("slow.toml").write_text('base = "ascend950"\n')
+    options = ("--machine=slow.toml", "--verify-each=false")
+    failing(PLAIN, *options, "--crash-reproducer=again.mlir")
+    line = Path("again.mlir").read_text().splitlines()[0]
+    words = f"--machine={folder}/slow.toml --verify-each=false --pipeline=mine"
+    assert line.endswith(f"--load-module={folder}/mine.py {words}")
+    again = ("again.mlir", "--run-reproducer", "--load-module=mine.py")
+    assert call(*again)[0] == 2
+
+
+REMARKING = """\
+        from pyptoc.dialects.diagnostics import error
+
+        for op in module.walk():
+            if op.name == "pypto.neg":
+                ctx.report("warning", "PTO301", op, "slow")
+                ctx.remark(op, "left alone")
+            if op.name == "pypto.exp":
+                error(op, "PTO220", "refused")
+"""
+
+
+def test_what_was_said_before_an_error_is_printed(folder) -> None:
+    code, lines = failing(REMARKING, "--remarks")
+    heads = [line for line in lines if line.startswith("op.mlir:")]
+    assert code == 1
+    assert heads == [
+        "op.mlir:2:8: warning[PTO301]: slow",
+        "op.mlir:2:8: remark[PTO300]: left alone",
+        "op.mlir:3:8: error[PTO220]: refused",
+    ]
+    heads = [line for line in failing(REMARKING)[1] if line.startswith("op.mlir:")]
+    assert [line.split("[")[0] for line in heads] == [
+        "op.mlir:2:8: warning",
+        "op.mlir:3:8: error",
+    ]
