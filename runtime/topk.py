@@ -16,6 +16,9 @@ from pyptoc.dialects.words import counted
 from pyptoc.runtime import numerics
 from pyptoc.runtime.memory import Array
 
+MANY = 512
+"""So many keys are worth more calls."""
+
 
 def merge(
     source: Array,
@@ -37,8 +40,7 @@ def merge(
     row = np.arange(rows, dtype=np.intp)[:, None]
     if lengths is None and last is None and columns >= count and (indices < 0).all():
         # The first tile of a row, as in most rows the only one.
-        keys = _ranked(source, ascending)
-        best = np.argsort(keys, axis=1, kind="stable")[:, :count]
+        best = _first(_ranked(source, ascending), count)
         values[...], indices[...] = source[row, best], best + first
         return
     positions = np.arange(first, first + columns, dtype=np.int32)
@@ -54,17 +56,47 @@ def merge(
     if last is not None:
         bounds = _ranked(last[0], ascending)[:, None], last[1][:, None]
         absent[:, count:] |= ~_comes_after(keys[:, count:], positions, *bounds)
-    order = np.argsort(keys, axis=1, kind="stable")
     # Plain indexing: np.take_along_axis takes longer than all else on small tiles.
     if not absent.any():
-        best = order[:, :count]
+        best = _first(keys, count)
         values[...], indices[...] = both[row, best], places[row, best]
         return
+    order = np.argsort(keys, axis=1, kind="stable")
     late = absent[row, order]
     best = order[row, np.argsort(late, axis=1, kind="stable")[:, :count]]
     gone = absent[row, best]
     values[...] = both[row, best]
     indices[...] = np.where(gone, np.int32(-1), places[row, best])
+
+
+def _first(keys: Array, count: int) -> Array:
+    """The columns of the `count` least keys of each row, in order; stable.
+
+    numpy sorts integers of 64 bits far faster than it sorts stably: a key of 32 bits
+    and its column are one, and no two of them are equal.
+    """
+    found = _as_integers(keys) if keys.size >= MANY else None
+    if found is None:
+        return np.argsort(keys, axis=1, kind="stable")[:, :count]
+    pairs = found.astype(np.int64)
+    np.left_shift(pairs, 32, out=pairs)
+    np.bitwise_or(pairs, np.arange(keys.shape[1]), out=pairs)
+    pairs.sort(axis=1)
+    return np.bitwise_and(pairs[:, :count], 2**32 - 1)
+
+
+def _as_integers(keys: Array) -> Array | None:
+    """Integers of 32 bits in the order of the keys; None if they need more, or for NaN.
+
+    The bits of a float are in its order, but backwards for those below 0.
+    """
+    if keys.dtype.kind == "i" and keys.dtype.itemsize <= 4:
+        return keys
+    if keys.dtype != np.float32 or np.isnan(keys).any():
+        return None
+    bits = np.add(keys, np.float32(0)).view(np.int32)  # -0.0 is 0.0
+    below = np.bitwise_and(np.right_shift(bits, 31), 2**31 - 1)
+    return np.bitwise_xor(bits, below, out=bits)
 
 
 def _ranked(keys: Array, ascending: bool) -> Array:
