@@ -44,6 +44,7 @@ from pyptoc.runtime import (
     translate_transfer,
     translate_vector,
 )
+from pyptoc.runtime.cast_chains import cast_chains
 from pyptoc.runtime.channels import run_sections
 from pyptoc.runtime.codegen import Translator, Value
 from pyptoc.runtime.failures import raise_out_of_bounds
@@ -132,6 +133,8 @@ class KernelTranslator(Translator):
             **translate_indexing.handlers(self),
             **translate_mixed.handlers(self),
         }
+        plain = core.fuse and not core.check and core.pipes is None
+        self.casts = cast_chains(kernel) if plain else {}
         self.cube = translate_cube.Groups(self)
         self.in_place = translate_transfer.InPlaceTransfers(self)
         self._write()
@@ -234,11 +237,17 @@ class KernelTranslator(Translator):
     # Control flow.
 
     def loop_body(self, block: Block) -> None:
+        with self.branch():
+            if block in self.cube.steps:
+                self.cube.loop_body(block)
+            else:
+                super().loop_body(block)
+
+    @contextmanager
+    def branch(self) -> Generator[None]:
+        """What is known in here, or kept in locals, is not known behind it."""
         limits, boxes = dict(self.limits), dict(self.boxes)
-        if block in self.cube.steps:
-            self.cube.loop_body(block)
-        else:
-            super().loop_body(block)
+        yield
         self.limits, self.boxes = limits, boxes
 
     def _loop(self, op: Operation) -> None:

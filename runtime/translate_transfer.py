@@ -24,9 +24,10 @@ from pyptoc.runtime.decode import decoder
 from pyptoc.runtime.failures import raise_out_of_bounds
 from pyptoc.runtime.images import used_axes
 from pyptoc.runtime.in_place import Apart, InPlace, in_place
-from pyptoc.runtime.matmul import unpack_pairs
+from pyptoc.runtime.matmul import Scratch, unpack_pairs
 from pyptoc.runtime.panels import Panels
 from pyptoc.runtime.scalar_code import to_f32
+from pyptoc.runtime.vector_math import Rounding
 
 if TYPE_CHECKING:
     from pyptoc.runtime.translate import KernelTranslator
@@ -136,7 +137,8 @@ def _converted(to: KernelTranslator, op: StoreOp) -> str:
         if op.scale is not None:
             to.check_extents(op.scale, 1, op.extents[1])
             row = to.corner(op.scale, 1, op.extents[1])
-        return f"{to.bind(_Drain(element, op.relu is not None))}({source}, {row})"
+        drain = _Drain(element, op.relu is not None, to.core.scratch)
+        return f"{to.bind(drain)}({source}, {row})"
     kind = buffer_type(op.source)
     if kind.element_type == element or str(element) in _BY_ASSIGNMENT:
         return source
@@ -147,22 +149,34 @@ def _converted(to: KernelTranslator, op: StoreOp) -> str:
     return f"{to.bind(convert)}({source})"
 
 
-@record
 class _Drain:
     """What a store from l0c does to the accumulator: scales by column, relu, a cast."""
 
-    element: Attribute
-    relu: bool
+    def __init__(self, element: Attribute, relu: bool, scratch: Scratch) -> None:
+        self.element, self.relu, self.scratch = element, relu, scratch
+        self.dtype = numerics.storage_dtype(element)
+        self.assigned = str(element) in _BY_ASSIGNMENT
+        self.rounding: Rounding | None = None
+        if self.dtype.kind in "iu" and not self.assigned:
+            self.rounding = Rounding.to("rint", self.dtype, saturate=True)
 
     def __call__(self, acc: np.ndarray, scale: np.ndarray | None) -> np.ndarray:
-        with np.errstate(all="ignore"):
-            if scale is not None:
-                acc = acc.astype(np.float32) * numerics.output_scale(scale)
-            if self.relu:
-                acc = np.maximum(acc, 0)
-        if str(self.element) in _BY_ASSIGNMENT:
+        if scale is not None:
+            scaled = self._room("a", acc)
+            np.copyto(scaled, acc, casting="unsafe")
+            acc = np.multiply(scaled, numerics.output_scale(scale), out=scaled)
+        if self.relu:
+            acc = np.maximum(acc, 0)
+        if self.assigned:
             return acc
+        if self.rounding is not None and acc.dtype == np.float32:
+            out = np.empty(acc.shape, self.dtype)
+            if self.rounding(acc, self._room("part", acc), out):
+                return out
         return numerics.cast(acc, self.element, "rint")
+
+    def _room(self, name: str, acc: np.ndarray) -> np.ndarray:
+        return self.scratch.room(name, acc.size)[: acc.size].reshape(acc.shape)
 
 
 def _oriented(op: StoreOp, source: str) -> str:

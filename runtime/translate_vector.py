@@ -25,10 +25,11 @@ from pyptoc.dialects.tile_flags import BarrierOp, FlagOp
 from pyptoc.dialects.tile_types import BufType, buffer_type
 from pyptoc.dialects.tile_vector import VECTOR_FAMILIES, Form, VectorArg, VectorOp
 from pyptoc.runtime import numerics
+from pyptoc.runtime.cast_chains import Chain, rounding_mode
 from pyptoc.runtime.cast_tables import SmallIntegers, cast_table
 from pyptoc.runtime.codegen import Handler, Value
 from pyptoc.runtime.memory import may_overlap
-from pyptoc.runtime.vector_math import FUNCTIONS, ROUNDINGS, round_to_integers
+from pyptoc.runtime.vector_math import FUNCTIONS, ROUNDINGS, Rounding
 
 if TYPE_CHECKING:
     from pyptoc.runtime.translate import KernelTranslator
@@ -85,12 +86,32 @@ _REDUCTIONS: dict[str, np.ufunc] = {
 def handlers(to: KernelTranslator) -> dict[str, Handler]:
     def handle(op: Operation) -> None:
         vector = cast(VectorOp, op)
+        chain = to.casts.get(op)
+        if chain is not None:
+            if vector is chain.ops[-1]:
+                _write_chain(to, chain)
+            return
         emitter = _Emitter(to, vector)
         emitter.check()
         with to.instruction(vector):
             emitter.write()
 
     return {f"tile.{name}": handle for name in VECTOR_FAMILIES}
+
+
+def _write_chain(to: KernelTranslator, chain: Chain) -> None:
+    """Write a row of casts as one rounding, or else each of them."""
+    emitters = [_Emitter(to, op) for op in chain.ops]
+    for emitter in emitters:
+        to.op = emitter.op
+        emitter.check()
+    given = emitters[0].text(emitters[0].op.args[0])
+    arrays = f"{given}, {emitters[0].work()}, {emitters[-1].dest()}"
+    to.line(f"if not {to.bind(chain.rounding)}({arrays}):")
+    with to.indented(), to.branch():
+        for emitter in emitters:
+            to.op = emitter.op
+            emitter.write()
 
 
 class _Emitter:
@@ -323,7 +344,7 @@ class _Emitter:
 
     def cvt(self) -> None:
         properties = self.op.properties
-        mode = cast(Any, properties["mode"]).data if "mode" in properties else None
+        mode = rounding_mode(self.op)
         saturate: bool | None = None
         if "saturate" in properties:
             saturate = bool(cast(Any, properties["saturate"]).value.data)
@@ -351,7 +372,9 @@ class _Emitter:
 
         text = f"{self.to.bind(convert)}({given})"
         if source == _F32 and target.kind in "iu" and mode in ROUNDINGS:
-            self.to.line(f"if not {self.rounded(given, mode)}:")
+            rounding = Rounding.to(mode, target, saturate is not False)
+            arrays = f"{given}, {self.work()}, {self.dest()}"
+            self.to.line(f"if not {self.to.bind(rounding)}({arrays}):")
             with self.to.indented():
                 self.assign(self.dest(), text)
         elif source.kind == "i" and numerics.is_float(target):
@@ -386,11 +409,6 @@ class _Emitter:
         return (
             whole if small and same and is_half and not may_overlap(*buffers) else None
         )
-
-    def rounded(self, given: str, mode: str | None) -> str:
-        """The text of a cast of f32 to integers that is done unless it saturates."""
-        rounding = f"{self.to.bind(round_to_integers)}({self.to.bind(ROUNDINGS[mode])}"
-        return f"{rounding}, {given}, {self.work()}, {self.dest()})"
 
     def reduce(self) -> None:
         ufunc = _REDUCTIONS[self.name]

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pyptoc.dialects.record import record
+
 Array = NDArray[Any]
 Function = Callable[[Array, Array, Array, Array], None]
 
@@ -113,20 +115,65 @@ ROUNDINGS: dict[str | None, np.ufunc] = {
 """How a cast of floats to integers rounds, where a ufunc does it."""
 
 
-def round_to_integers(rounding: np.ufunc, x: Array, whole: Array, out: Array) -> bool:
-    """A cast of f32 to an integer type, unless a value is NaN or does not fit.
+def integer_limits(kind: np.dtype[Any]) -> tuple[float, float]:
+    """The least and the greatest number in f64 that an integer type has."""
+    limits = np.iinfo(kind)
+    high = float(limits.max)
+    return float(limits.min), high if high <= limits.max else np.nextafter(high, 0.0)
 
-    whole: work space of the shape of x. False: there is one, and `out` is as it was.
-    """
-    rounding(x, out=whole)
-    if whole.size:
-        limits = np.iinfo(out.dtype)
-        low, high = float(limits.min), float(limits.max) + 1  # a power of 2
-        least = np.minimum.reduce(whole, axis=None)
-        if not (low <= least and np.maximum.reduce(whole, axis=None) < high):
-            return False
-    np.copyto(out, whole, casting="unsafe")
-    return True
+
+@record
+class Rounding:
+    """A cast of f32 to integers, of values of which none is NaN or too large."""
+
+    ufunc: np.ufunc
+    least: float
+    most: float
+    """Between these rounded values must lie."""
+    low: float
+    high: float
+    """To these they are clipped."""
+
+    @staticmethod
+    def to(mode: str | None, kind: np.dtype[Any], saturate: bool = False) -> Rounding:
+        """mode: one of ROUNDINGS. saturate: whether what is too large is clipped."""
+        low, high = integer_limits(kind)
+        # The limits of wider types are no f32.
+        clips = saturate and kind.itemsize <= 2
+        least, most = (-np.inf, np.inf) if clips else (low, high)
+        return Rounding(ROUNDINGS[mode], least, most, low, high)
+
+    def within(self, least: float, most: float) -> Rounding:
+        """This, of values that must lie in there after it."""
+        if least <= self.low and self.high <= most:
+            return self
+        if least > self.high or most < self.low:
+            # What is clipped never does.
+            least = np.inf
+        least, most = max(self.least, least), min(self.most, most)
+        return Rounding(self.ufunc, least, most, self.low, self.high)
+
+    def clipped(self, low: float, high: float) -> Rounding:
+        """This, and then a clip."""
+        low, high = (min(max(x, self.low), self.high) for x in (low, high))
+        return Rounding(self.ufunc, self.least, self.most, low, high)
+
+    def __call__(self, x: Array, whole: Array, out: Array) -> bool:
+        """Cast x into `out`. False: a value is too large or NaN; `out` is as it was.
+
+        whole: work space of the shape of x, in f32.
+        """
+        self.ufunc(x, out=whole)
+        if whole.size:
+            least = float(np.minimum.reduce(whole, axis=None))
+            most = float(np.maximum.reduce(whole, axis=None))
+            if not (self.least <= least and most <= self.most):
+                return False
+            if least < self.low or most > self.high:
+                np.maximum(whole, np.float32(self.low), out=whole)
+                np.minimum(whole, np.float32(self.high), out=whole)
+        np.copyto(out, whole, casting="unsafe")
+        return True
 
 
 FUNCTIONS: dict[str, Function] = {
