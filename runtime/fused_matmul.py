@@ -299,8 +299,16 @@ class FusedMatmul:
         """The image of an operand, kept or made."""
         rows, columns = operand[0].shape
         size = rows * columns
-        if not (operand[0].source.keep and operand[-1].source.keep):
-            return side.image(arrays(operand), self.scratch.room(name, size))
+        first, last = operand[0].source, operand[-1].source
+        if not (first.keep and last.keep):
+            fixed = first.fixed and last.fixed
+            # The products of a loop often have one operand in common.
+            found = self.scratch.held(name, (side, operand)) if fixed else None
+            if found is None:
+                found = side.image(arrays(operand), self.scratch.room(name, size))
+                if fixed:
+                    self.scratch.hold(name, (side, operand), found)
+            return found
         key = name, side.k_axis, operand
         found = self.images.kept.get(key)
         if found is None:

@@ -65,6 +65,8 @@ class Source:
     """The axes of the grid, of more than one task, that its boxes do not depend on."""
     moves: Axes
     """The axes of the grid that move its boxes along rows and along columns."""
+    fixed: bool
+    """Whether nothing in this launch is stored to it."""
 
     @staticmethod
     def of(
@@ -72,6 +74,7 @@ class Source:
         dims: tuple[int, int] = (0, 1),
         free: frozenset[int] = frozenset(),
         moves: Axes = (frozenset(), frozenset()),
+        fixed: bool = False,
     ) -> Source:
         """dims: which dimensions of the array are rows and columns, -1 for none."""
         row, column = (array.strides[dim] if dim >= 0 else 0 for dim in dims)
@@ -79,7 +82,8 @@ class Source:
         rows, columns = (array.shape[dim] if whole and dim >= 0 else 0 for dim in dims)
         strides, sizes = (row, column), (rows, columns)
         raw = _raw(array)
-        return Source(raw, array.dtype, strides, bool(free), sizes, free, moves)
+        keep = bool(free)
+        return Source(raw, array.dtype, strides, keep, sizes, free, moves, fixed)
 
     def beyond(self, at: int, axis: int) -> int:
         """Rows or columns from the one of byte `at` to the last."""
@@ -190,7 +194,7 @@ class Images:
         key = load.number, load.dims, free, load.moves
         if key not in self.sources:
             array = memories[load.number].array
-            self.sources[key] = Source.of(array, load.dims, free, load.moves)
+            self.sources[key] = Source.of(array, load.dims, free, load.moves, True)
         return self.sources[key]
 
     def load(

@@ -29,18 +29,36 @@ class Scratch:
         self.a: Array = np.empty(0, np.float32)
         self.b: Array = np.empty(0, np.float32)
         self.part: Array = np.empty(0, np.float32)
+        self.drained: Array = np.empty(0, np.float32)
+        self._held: dict[str, tuple[object, Array]] = {}
 
     def reserve(self, *, a: int = 0, b: int = 0, part: int = 0) -> None:
         """Make room for operands of `a` and `b` elements and a result of `part`."""
         for name, size in (("a", a), ("b", b), ("part", part)):
-            if getattr(self, name).size < size:
-                setattr(self, name, aligned(size, np.float32))
+            self._grow(name, size)
+
+    def _grow(self, name: str, size: int) -> None:
+        if getattr(self, name).size < size:
+            setattr(self, name, aligned(size, np.float32))
 
     def room(self, name: str, size: int) -> Array:
-        """One of them, with room for `size` elements."""
-        if getattr(self, name).size < size:
-            self.reserve(**{name: size})
+        """One of them, with room for `size` elements; what it held is forgotten."""
+        self._held.pop(name, None)
+        self._grow(name, size)
         return getattr(self, name)
+
+    def hold(self, name: str, key: object, image: Array) -> None:
+        """Note that an image lies in a room until somebody asks for that again."""
+        self._held[name] = key, image
+
+    def held(self, name: str, key: object) -> Array | None:
+        """The image that a room holds, if it is that one."""
+        found = self._held.get(name)
+        return found[1] if found is not None and found[0] == key else None
+
+    def forget(self) -> None:
+        """Forget what the rooms hold: memory may change."""
+        self._held.clear()
 
 
 def start_at(c: Array, bias: Array, accumulate: bool) -> bool:
@@ -149,9 +167,9 @@ def product_mx(
 ) -> None:
     """`c (+)= (a * sa) @ (b * sb)`, scales in E8M0: sa [m, groups], sb [n, groups]."""
     row_scales, column_scales = map(decode_scales, scales)
-    a = scale_rows(a, row_scales, _like(a, scratch.a))
+    a = scale_rows(a, row_scales, _like(a, scratch.room("a", a.size)))
     by_group = np.ascontiguousarray(column_scales.T)
-    b = scale_columns(b, by_group, _like(b, scratch.b))
+    b = scale_columns(b, by_group, _like(b, scratch.room("b", b.size)))
     product(a, b, c, scratch.part, accumulate)
 
 

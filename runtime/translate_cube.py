@@ -157,6 +157,7 @@ class Groups:
         """Before and after a launch: memory may change between."""
         self.images.clear()
         self.ahead.clear()
+        self.to.core.scratch.forget()
 
     def load(self, op: LoadOp, box: str) -> bool:
         """Write what a load's buffer stands for, or `else:` the load.

@@ -162,9 +162,12 @@ class _Drain:
 
     def __call__(self, acc: np.ndarray, scale: np.ndarray | None) -> np.ndarray:
         if scale is not None:
-            scaled = self._room("a", acc)
-            np.copyto(scaled, acc, casting="unsafe")
-            acc = np.multiply(scaled, numerics.output_scale(scale), out=scaled)
+            scaled = self._room("drained", acc)
+            if acc.dtype != np.float32:
+                # A mixed i32 * f32 ufunc would go through f64 buffers.
+                np.copyto(scaled, acc, casting="unsafe")
+                acc = scaled
+            acc = np.multiply(acc, numerics.output_scale(scale), out=scaled)
         if self.relu:
             acc = np.maximum(acc, 0)
         if self.assigned:
@@ -361,7 +364,7 @@ def _move(to: KernelTranslator, op: MoveOp) -> None:
         target = to.corner(op.dest, rows, columns)
         if kind.space in (Space.L0A, Space.L0B):
             size = buffer_type(op.source)
-            to.core.scratch.reserve(a=size.rows * size.columns)
             dtype = numerics.storage_dtype(kind.element_type)
-            box = f"{to.bind(decoder(dtype))}({box}, S.a)"
+            room = f'S.room("a", {size.rows * size.columns})'
+            box = f"{to.bind(decoder(dtype))}({box}, {room})"
         to.line(f"{target}[...] = {box}{'.T' if op.is_transposed else ''}")

@@ -170,8 +170,8 @@ class Rounding:
             if not (self.least <= least and most <= self.most):
                 return False
             if least < self.low or most > self.high:
-                np.maximum(whole, np.float32(self.low), out=whole)
-                np.minimum(whole, np.float32(self.high), out=whole)
+                low, high = np.float32(self.low), np.float32(self.high)
+                np.clip(whole, low, high, out=whole)
         np.copyto(out, whole, casting="unsafe")
         return True
 
