@@ -98,8 +98,9 @@ class Memory:
 class Buffers:
     """The on-chip memory of one core."""
 
-    def __init__(self, machine: Machine) -> None:
-        self.machine = machine
+    def __init__(self, machine: Machine, times: int = 1) -> None:
+        """times: how many times the memory it has (`merged_tasks.py`)."""
+        self.machine, self.times = machine, times
         self.storage: dict[object, Array] = {}
         """Raw bytes: by space, and by allocation for those without an address."""
 
@@ -130,8 +131,8 @@ class Buffers:
     def _capacity(self, alloc: Allocation) -> int:
         space = self.machine.space(alloc.type.space.value)
         end = (alloc.address or 0) + alloc.total_bytes
-        if end <= space.bytes:
-            return space.bytes
+        if end <= space.bytes * self.times:
+            return space.bytes * self.times
         raise CompileError(
             [
                 Diagnostic(
