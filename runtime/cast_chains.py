@@ -139,4 +139,6 @@ def _alone(ops: tuple[VectorOp, ...]) -> bool:
                     values.append(use.operation.results[0])
                 elif use.operation not in ops:
                     return False
-    return allocation_of(ops[-1].dest) not in {allocation_of(op.dest) for op in ops[:-1]}
+    return allocation_of(ops[-1].dest) not in {
+        allocation_of(op.dest) for op in ops[:-1]
+    }

@@ -158,7 +158,9 @@ def _row_extent(op: Operation) -> Value | None:
 
 def _set_rows(op: Operation, height: SSAValue, rows: int) -> None:
     """Let an instruction have so many rows."""
-    name, at = ("static_bounds", 1) if isinstance(op, OneHotOp) else ("static_extents", 0)
+    name, at = (
+        ("static_bounds", 1) if isinstance(op, OneHotOp) else ("static_extents", 0)
+    )
     old = cast("Any", op).extents[0]
     if isinstance(old, int):
         static = list(unpack(cast("Any", op.properties[name]).data.data))
@@ -297,7 +299,9 @@ class _Rows:
         elif isinstance(op, IndexOp):
             self._expr(op.results[0])
         else:
-            plain = AllocOp | FlagOp | BarrierOp | DimOp | arith.ConstantOp | scf.YieldOp
+            plain = (
+                AllocOp | FlagOp | BarrierOp | DimOp | arith.ConstantOp | scf.YieldOp
+            )
             self._need(isinstance(op, plain))
 
     def _transfer(self, op: LoadOp | StoreOp) -> None:

@@ -13,7 +13,6 @@ import numpy as np
 from xdsl.dialects.builtin import IndexType, MemRefType
 from xdsl.ir import Attribute, Operation
 
-from pyptoc.dialects.record import record
 from pyptoc.dialects.tile_move import MoveOp
 from pyptoc.dialects.tile_read import ReadOp
 from pyptoc.dialects.tile_transfer import LoadOp, StoreOp, TransferOp
