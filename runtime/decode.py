@@ -3,8 +3,9 @@ Fast reading of narrow floats as f32, for the executor.
 
 `numerics.decode_f32` says what every code of a type means; numpy's own conversion of
 f16 and of the 8-bit floats is scalar code, several times slower than what is here: four
-passes of integer arithmetic, which no table beats, and two for bf16. Only infinities and NaN are looked
-up, in a table made once from all codes, and so are powers of two (E8M0).
+passes of integer arithmetic, which no table beats, and two for bf16. Only infinities
+and NaN are looked up, in a table made once from all codes, and so are powers of two
+(E8M0).
 """
 
 from __future__ import annotations

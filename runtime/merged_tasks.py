@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 from typing import Any, cast
 
+import numpy as np
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IndexType, IntegerAttr
 from xdsl.ir import Operation, SSAValue
@@ -39,6 +40,7 @@ from pyptoc.dialects.tile_indexing import OneHotOp, TopkOp
 from pyptoc.dialects.tile_transfer import LoadOp, StoreOp
 from pyptoc.dialects.tile_types import BufType, buffer_type
 from pyptoc.dialects.tile_vector import Form, VectorOp
+from pyptoc.runtime.memory import Memory
 
 MOST_ELEMENTS = 2**14
 """Of a buffer of tasks that are one."""
@@ -47,7 +49,7 @@ Value = SSAValue | int
 Task = tuple[int, ...]
 
 
-class _NotRows(Exception):
+class _NotRowsError(Exception):
     """The tasks along an axis do not go through rows."""
 
 
@@ -65,13 +67,22 @@ class Merging:
     """What has to be `rows` for a task to be merged, over values of the kernel."""
     growing: frozenset[Allocation]
     """The buffers that hold rows of a task."""
+    apart: tuple[tuple[int, int], ...]
+    """Numbers of buffer arguments that must share no bytes."""
+
+    def is_safe(self, memories: Sequence[Memory]) -> bool:
+        """Whether no task uses what another one stores."""
+        for one, other in self.apart:
+            if np.may_share_memory(memories[one].array, memories[other].array):
+                return False
+        return True
 
     def factor(self, count: int) -> int:
         """How many of `count` tasks become one: a power of 2."""
         return min(self.most, 1 << (count.bit_length() - 1)) if count else 1
 
     def whole(self) -> Callable[..., bool] | None:
-        """Whether a task has all its rows: `f(task, memories, scalars)`; None: all do."""
+        """`f(task, memories, scalars)`: whether it has all its rows. None: all have."""
         if not self.extents:
             return None
         kernel = self.kernel
@@ -179,7 +190,7 @@ def merging(kernel: KernelOp) -> Merging | None:
     for axis in range(kernel.grid_rank):
         try:
             found = _Rows(kernel, axis).merging()
-        except _NotRows:
+        except _NotRowsError:
             continue
         if found is not None:
             return found
@@ -199,7 +210,7 @@ class _Rows:
         self.exprs: dict[SSAValue, Expr] = {}
 
     def merging(self) -> Merging | None:
-        """Raises _NotRows."""
+        """Raises _NotRowsError."""
         ops = list(self.kernel.body.block.walk())
         # What moves with the task tells how many rows it has.
         for op in ops:
@@ -216,7 +227,24 @@ class _Rows:
         if most < 2:
             return None
         most = 1 << (most.bit_length() - 1)
-        return Merging(self.kernel, self.axis, self.rows, most, extents, growing)
+        apart = self._apart([op for op in ops if isinstance(op, LoadOp | StoreOp)])
+        return Merging(self.kernel, self.axis, self.rows, most, extents, growing, apart)
+
+    def _apart(self, ops: Sequence[LoadOp | StoreOp]) -> tuple[tuple[int, int], ...]:
+        """What must share no bytes: all that is stored to, with all that is used."""
+        places: dict[int, set[object]] = {}
+        stored: set[int] = set()
+        for op in ops:
+            number = self.kernel.buffer_args.index(op.memory)
+            box = (*op.mixed_offsets, *op.extents)
+            place = (op.box_dims, *(self._expr(value) for value in box))
+            places.setdefault(number, set()).add(place)
+            if isinstance(op, StoreOp):
+                stored.add(number)
+        # What is stored to is used in one place alone, which is that of the task.
+        self._need(all(len(places[number]) == 1 for number in stored))
+        pairs = {(min(a, b), max(a, b)) for a in stored for b in places if a != b}
+        return tuple(sorted(pairs))
 
     # Numbers.
 
@@ -249,7 +277,7 @@ class _Rows:
 
     def _need(self, holds: bool) -> None:
         if not holds:
-            raise _NotRows
+            raise _NotRowsError
 
     def _fixed(self, *values: Value) -> None:
         self._need(not any(map(self._moves, values)))

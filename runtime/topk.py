@@ -94,8 +94,8 @@ def _as_integers(keys: Array) -> Array | None:
         return keys
     if keys.dtype != np.float32 or np.isnan(keys).any():
         return None
-    bits = np.add(keys, np.float32(0)).view(np.int32)  # -0.0 is 0.0
-    below = np.bitwise_and(np.right_shift(bits, 31), 2**31 - 1)
+    bits: Array = np.add(keys, np.float32(0)).view(np.int32)  # -0.0 is 0.0
+    below = np.where(bits < 0, np.int32(2**31 - 1), np.int32(0))
     return np.bitwise_xor(bits, below, out=bits)
 
 

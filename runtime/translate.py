@@ -22,7 +22,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
-from math import prod
 from typing import Any, NoReturn, cast
 
 import numpy as np
@@ -30,7 +29,6 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 
-from pyptoc.dialects.diagnostics import RunError
 from pyptoc.dialects.npu_kernel import KernelOp
 from pyptoc.dialects.pypto.scalars import DimOp, IndexOp
 from pyptoc.dialects.record import record
@@ -55,11 +53,9 @@ from pyptoc.runtime.hazards_numbers import watched
 from pyptoc.runtime.kernel_buffers import read_buffers, stored_buffers
 from pyptoc.runtime.matmul import Scratch
 from pyptoc.runtime.memory import Array, Buffers, Memory, aligned
-from pyptoc.runtime.merged_tasks import Merging, merging
+from pyptoc.runtime.merged_launch import MergedTasks
 from pyptoc.runtime.pipes import Flag, Issued, Pipes
 
-FEW_TASKS = 8
-"""Fewer are not worth another translation."""
 _LOCAL = re.compile(r"\bv\d+\b")
 """The name of an SSA value in the generated source (see `Translator.fresh`)."""
 
@@ -86,7 +82,7 @@ class Core:
         """Those of the second vector core of a mixed kernel."""
 
     @property
-    def plain(self) -> bool:
+    def is_plain(self) -> bool:
         """Whether what cannot be seen in values may be left out."""
         return self.fuse and not self.check and self.pipes is None
 
@@ -123,7 +119,7 @@ class KernelTranslator(Translator):
         super().__init__()
         self.kernel = kernel
         self.core = core
-        self.merged = MergedTasks(self) if merge and core.plain else None
+        self.merged = MergedTasks(self) if merge and core.is_plain else None
         self.limits: dict[SSAValue, int] = {}
         """Values known to lie in 0 .. limit, from checks that were written before."""
         self.boxes: dict[str, str] = {}
@@ -153,7 +149,7 @@ class KernelTranslator(Translator):
             **translate_indexing.handlers(self),
             **translate_mixed.handlers(self),
         }
-        self.casts = cast_chains(kernel) if core.plain else {}
+        self.casts = cast_chains(kernel) if core.is_plain else {}
         self.cube = translate_cube.Groups(self)
         self.in_place = translate_transfer.InPlaceTransfers(self)
         self._write()
@@ -460,53 +456,6 @@ class KernelTranslator(Translator):
 
         text = self.ref(value)
         self.line(f"if not 0 <= {text} <= {limit}: {self.bind(fail)}({text})")
-
-
-class MergedTasks:
-    """The tasks of a kernel that are run several at once (`merged_tasks.py`)."""
-
-    def __init__(self, to: KernelTranslator) -> None:
-        self.to = to
-        self.merging = merging(to.kernel)
-        self.whole = None if self.merging is None else self.merging.whole()
-        self.kernels: dict[int, KernelTranslator] = {}
-        """By how many tasks are one."""
-
-    def launch(
-        self,
-        grid: tuple[int, ...],
-        memories: tuple[Memory, ...],
-        scalars: tuple[Any, ...],
-    ) -> list[tuple[int, ...]] | None:
-        """Run what can be merged; the tasks that are left. None: all of them."""
-        merging, whole = self.merging, self.whole
-        if merging is None or prod(grid) < FEW_TASKS:
-            return None
-        factor = merging.factor(grid[merging.axis])
-        if factor == 1:
-            return None
-
-        def is_whole(task: tuple[int, ...]) -> bool:
-            assert whole is not None
-            return whole(task, memories, scalars)
-
-        try:
-            test = None if whole is None else is_whole
-            firsts, others = merging.groups(grid, factor, test)
-            if firsts:
-                kernel = self._kernel(merging, factor)
-                kernel.run_tasks(grid, firsts, memories, scalars)
-        except (RunError, ArithmeticError):
-            # Task by task it fails as well, and says which.
-            return None
-        return others
-
-    def _kernel(self, merging: Merging, factor: int) -> KernelTranslator:
-        if factor not in self.kernels:
-            core = self.to.core.larger(factor)
-            kernel = merging.merged(factor)
-            self.kernels[factor] = KernelTranslator(kernel, core, merge=False)
-        return self.kernels[factor]
 
 
 def memory_shape(memory: SSAValue) -> Sequence[int]:

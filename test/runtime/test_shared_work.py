@@ -10,7 +10,7 @@ from kernel_harness import DTYPES, run_kernel, translate
 
 import pyptoc
 from pyptoc.dialects.diagnostics import RunError
-from pyptoc.runtime import numerics, panels
+from pyptoc.runtime import merged_tasks, numerics, panels
 from pyptoc.runtime.ahead import Ahead
 from pyptoc.runtime.cast_tables import SMALL, SmallIntegers, cast_table
 from pyptoc.runtime.fused_matmul import FusedMatmul
@@ -129,6 +129,8 @@ npu.kernel @k (%i) (%x: memref<{rows}x{columns}x{type}, "gm">,
 def test_transposed_loads(
     rows: int, columns: int, element: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # A task of several takes a panel of its own.
+    monkeypatch.setattr(merged_tasks, "MOST_ELEMENTS", 0)
     filled = calls(monkeypatch, panels.Panels, "_fill")
     x = np.arange(rows * columns).reshape(rows, columns)
     x = ((x * 37 + x // 7) % 251 - 125).astype(DTYPES[element])
