@@ -78,8 +78,12 @@ class Merging:
         return True
 
     def factor(self, count: int) -> int:
-        """How many of `count` tasks become one: a power of 2."""
-        return min(self.most, 1 << (count.bit_length() - 1)) if count else 1
+        """How many of `count` tasks become one: a power of 2.
+
+        The last task may have fewer rows than the others.
+        """
+        whole = count - 1 if self.extents else count
+        return min(self.most, 1 << (whole.bit_length() - 1)) if whole > 0 else 1
 
     def whole(self) -> Callable[..., bool] | None:
         """`f(task, memories, scalars)`: whether it has all its rows. None: all have."""

@@ -10,7 +10,7 @@ from element_types import DTYPES
 from numpy.typing import NDArray
 
 from pyptoc.dialects.context import make_context
-from pyptoc.dialects.npu_kernel import kernels_of
+from pyptoc.dialects.npu_kernel import KernelOp, kernels_of
 from pyptoc.dialects.parsing import parse_module
 from pyptoc.runtime.machine import load_machine
 from pyptoc.runtime.matmul import Scratch
@@ -27,13 +27,19 @@ M, N = 5, 37
 """The extents used: a tail in both directions of an 8 x 48 buffer."""
 
 
+def parse_kernel(text: str) -> KernelOp:
+    """The only kernel of a module."""
+    module = parse_module(text, "test.mlir", make_context())
+    module.verify()
+    (kernel,) = kernels_of(module).values()
+    return kernel
+
+
 def translate(
     text: str, *, seed: int | None = None, fuse: bool = True, check: bool = True
 ) -> KernelTranslator:
     """The only kernel of a module; `seed` runs its pipes out of order."""
-    module = parse_module(text, "test.mlir", make_context())
-    module.verify()
-    (kernel,) = kernels_of(module).values()
+    kernel = parse_kernel(text)
     pipes = None if seed is None else Pipes(seed)
     buffers = Buffers(load_machine("ascend950"))
     return KernelTranslator(kernel, Core(buffers, Scratch(), fuse, check, pipes))
