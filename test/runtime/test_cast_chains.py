@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from kernel_harness import Array, parse_kernel, run_kernel
 
-from pyptoc.runtime import vector_math
+from pyptoc.runtime import numerics, vector_math
 from pyptoc.runtime.cast_chains import cast_chains
 
 CHAIN = """
@@ -103,3 +103,16 @@ def test_limits(kind: type[np.integer]) -> None:
         out = np.zeros((1, 1), kind)
         assert rounding(x, np.empty_like(x), out) is fits
         assert int(out[0, 0]) == (int(x[0, 0]) if fits else 0)
+
+
+@pytest.mark.parametrize("mode", ["rint", "floor", "ceil", "trunc"])
+@pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int16])
+def test_saturating(kind: type[np.integer], mode: str) -> None:
+    rounding = vector_math.Rounding.to(mode, np.dtype(kind), saturate=True)
+    x = np.array([[*FAR, 1e30, -1e30, np.inf, -np.inf]], np.float32)
+    out = np.zeros(x.shape, kind)
+    assert rounding(x, np.empty_like(x), out)
+    assert np.array_equal(out, numerics.cast(x, np.dtype(kind), mode, True))
+    x[0, 3], out[...] = np.nan, 77
+    assert not rounding(x, np.empty_like(x), out)
+    assert (out == 77).all()

@@ -13,8 +13,9 @@ from pyptoc.dialects.diagnostics import RunError
 from pyptoc.runtime import merged_tasks, numerics, panels
 from pyptoc.runtime.ahead import Ahead
 from pyptoc.runtime.cast_tables import SMALL, SmallIntegers, cast_table
-from pyptoc.runtime.fused_matmul import FusedMatmul
+from pyptoc.runtime.fused_matmul import FusedMatmul, Side
 from pyptoc.runtime.images import Images
+from pyptoc.runtime.matmul import Scratch
 
 PRODUCT = """
 func.func @f(%a: tensor<?x{k}xi8> {{pypto.dims = ["M"]}}, %b: tensor<{shape}xi8>)
@@ -303,3 +304,47 @@ def test_a_replay_stays_in_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(replayed) == 1
     with pytest.raises(RunError, match="has 24 rows"):
         run_kernel(LOOP, (2,), [a[:24].copy(), b, y], check=False)
+
+
+TWICE = """
+func.func @f(%a: tensor<?x128xbf16> {pypto.dims = ["M"]}, %b: tensor<128x256xbf16>)
+    -> tensor<?x256xf32> {
+  %y = pypto.matmul %a, %b
+    {tile = #pypto.cube<m = [16, 16], k = [128, 128], n = [64, 256]>}
+  func.return %y : tensor<?x256xf32>
+}
+"""
+
+
+def test_what_a_room_holds_is_forgotten_when_it_is_asked_for() -> None:
+    scratch = Scratch()
+    room = scratch.room("a", 8)
+    assert scratch.held("a", 1) is None
+    scratch.hold("a", 1, room)
+    assert scratch.held("a", 1) is room
+    assert scratch.held("a", 2) is None
+    scratch.room("b", 8)
+    assert scratch.held("a", 1) is room
+    scratch.room("a", 4)
+    assert scratch.held("a", 1) is None
+    scratch.hold("a", 1, room)
+    scratch.forget()
+    assert scratch.held("a", 1) is None
+
+
+def test_an_operand_in_common_is_decoded_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each step of n multiplies the same rows; another run has others."""
+    program = pyptoc.compile(TWICE, machine="ascend950")
+    made = calls(monkeypatch, Side, "image")
+    rng = np.random.default_rng(0)
+    b = rng.standard_normal((128, 256)).astype(DTYPES["bf16"])
+    wide = b.astype(np.float32)
+    for _ in range(2):
+        a = rng.standard_normal((16, 128)).astype(b.dtype)
+        made.clear()
+        (found,) = program.run(a=a, b=b).values()
+        # Once the rows, and four times columns.
+        assert len(made) == 5
+        assert np.allclose(found, a.astype(np.float32) @ wide, rtol=1e-5, atol=1e-4)
+        (checked,) = program.run(check=True, a=a, b=b).values()
+        assert np.array_equal(found, checked)
