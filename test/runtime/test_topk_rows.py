@@ -40,7 +40,7 @@ def test_two_tiles(
 ) -> None:
     """The first tile alone, and the second merged into what there is."""
     monkeypatch.setattr(topk, "MANY", 10**9 if few else 1)
-    source, count = keys(element, special), 7
+    source, count = keys(element, special), 18
     values = np.zeros((ROWS, count), source.dtype)
     indices = np.full((ROWS, count), -1, np.int32)
     for first in (0, COLUMNS // 2):
