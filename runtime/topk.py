@@ -80,7 +80,7 @@ def _first(keys: Array, count: int) -> Array:
         return np.argsort(keys, axis=1, kind="stable")[:, :count]
     pairs = found.astype(np.int64)
     np.left_shift(pairs, 32, out=pairs)
-    columns: Array = np.arange(keys.shape[1])
+    columns = np.arange(keys.shape[1], dtype=np.int64)
     np.bitwise_or(pairs, columns, out=pairs)
     pairs.sort(axis=1)
     return np.bitwise_and(pairs[:, :count], 2**32 - 1)
