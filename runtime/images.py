@@ -368,5 +368,5 @@ def _sources(value: SSAValue) -> Iterator[SSAValue] | None:
         loop = owner.parent_op()
         if isinstance(loop, scf.ForOp) and value is owner.args[0]:
             return iter((loop.lb, loop.ub, loop.step))
-        return iter(()) if isinstance(loop, KernelOp) else None
+        return iter(()) if isinstance(loop, KernelOp | SectionOp) else None
     return None if owner.regions else iter(cast("Any", owner).operands)

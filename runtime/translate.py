@@ -41,6 +41,7 @@ from pyptoc.runtime import (
     translate_cube,
     translate_indexing,
     translate_mixed,
+    translate_repeated,
     translate_transfer,
     translate_vector,
 )
@@ -77,6 +78,11 @@ class Core:
         self._work: dict[tuple[object, ...], Array] = {}
         self.other = Buffers(self.buffers.machine)
         """Those of the second vector core of a mixed kernel."""
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether work may be left out that no value depends on."""
+        return self.fuse and not self.check and self.pipes is None
 
     @property
     def all_buffers(self) -> tuple[Buffers, Buffers]:
@@ -120,6 +126,7 @@ class KernelTranslator(Translator):
         the cores that do."""
         self.handlers |= {
             "scf.for": self._loop,
+            "pypto.index": self._kept_index,
             "tile.alloc": self._alloc,
             "tile.slot": self._slot,
             "tile.set_flag": self._flag,
@@ -133,6 +140,7 @@ class KernelTranslator(Translator):
             **translate_mixed.handlers(self),
         }
         self.cube = translate_cube.Groups(self)
+        self.repeated = translate_repeated.RepeatedWork(self)
         self.in_place = translate_transfer.InPlaceTransfers(self)
         self._write()
         self.run: Callable[..., None] = self.compiled("kernel")
@@ -161,6 +169,7 @@ class KernelTranslator(Translator):
             prepare()
         self.guarded(self.run, grid, walk.tasks(grid), memories, scalars)
         self.cube.forget()
+        self.repeated.store.forget()
 
     def place(self, op: Operation | None, values: dict[str, Any]) -> str:
         """`in task (%i = 0) of @k, in loop (%k = 256)`"""
@@ -180,6 +189,7 @@ class KernelTranslator(Translator):
                 self.line(f"{self.define(scalar)} = scalars[{number}]")
             self.cube.begin_launch()
             self.in_place.begin_launch()
+            self.repeated.begin_launch()
             self._same_for_all_tasks(kernel)
             names = "".join(f"{self.define(index)}," for index in kernel.grid_args)
             self.line(f"for ({names}) in tasks:")
@@ -220,6 +230,7 @@ class KernelTranslator(Translator):
             self.line(f"{self.bind(self.core.poison)}()")
         if self.core.pipes is not None:
             self.line("issued = []")
+        self.repeated.begin_task()
         self.block(block)
         self.op = None
         if self.core.pipes is not None:
@@ -252,8 +263,11 @@ class KernelTranslator(Translator):
             self.limits, self.boxes = limits, boxes
 
     def operation(self, op: Operation) -> None:
-        if op in self.before_tasks:
-            return
+        if op not in self.before_tasks and not self.repeated.takes(op):
+            self.perform(op)
+
+    def perform(self, op: Operation) -> None:
+        """Write one operation."""
         if not self.cube.belongs_to_group(op):
             self.in_place.before(op)
             super().operation(op)
@@ -385,12 +399,18 @@ class KernelTranslator(Translator):
 
     def kept(self, text: str) -> str:
         """A local with the value of `text`, written once in a scope."""
-        if self.core.pipes is not None:
-            return text
+        return text if self.core.pipes is not None else self.named(text)
+
+    def named(self, text: str) -> str:
+        """The same for what stands outside of the actions of pipes."""
         if text not in self.boxes:
             self.boxes[text] = self.fresh()
             self.line(f"{self.boxes[text]} = {text}")
         return self.boxes[text]
+
+    def _kept_index(self, op: Operation) -> None:
+        """A number; one that is computed alike in this scope has it already."""
+        self.names[op.results[0]] = self.named(self.expression(op))
 
     def _dim(self, op: Operation) -> None:
         dim = cast(DimOp, op)

@@ -30,6 +30,7 @@ from pyptoc.runtime.scalar_code import to_f32
 
 if TYPE_CHECKING:
     from pyptoc.runtime.translate import KernelTranslator
+    from pyptoc.runtime.translate_repeated import RepeatedWork
 
 _COMBINE = {"add": np.add, "max": np.maximum, "min": np.minimum}
 _BY_ASSIGNMENT = ("f32", "f16", "bf16", "i32")
@@ -70,7 +71,7 @@ def _transposed(to: KernelTranslator, op: LoadOp, box: str) -> str:
         frozenset(used_axes(to.kernel, (second,), read=False) or ()),
         to.core.scratch,
     )
-    plain = to.core.fuse and not to.core.check and to.core.pipes is None
+    plain = to.core.is_plain
     if not plain or len(op.mixed_offsets) > 2 or number in to.stored:
         return f"{to.bind(panels.close)}({box}).T"
     to.at_launch.append(panels.clear)
@@ -250,8 +251,19 @@ class InPlaceTransfers:
         self.apart: dict[Operation, str] = {}
         """The local that says whether a transfer need not be made."""
         self.boxes: dict[StoreOp, str] = {}
-        if to.core.fuse and not to.core.check and to.core.pipes is None:
+        if to.core.is_plain:
             self.found = in_place(to.kernel, to.stored)
+            self._leave_to(to.repeated)
+
+    def _leave_to(self, repeated: RepeatedWork) -> None:
+        """Buffers that repeated work has to fill are filled."""
+        outputs = repeated.outputs()
+        for load in [op for op in self.found.loads if op.dest in outputs]:
+            del self.found.loads[load]
+        for first, store in list(self.found.first.items()):
+            users = [use.operation for use in store.source.uses]
+            if any(user in repeated.runs for user in users):
+                del self.found.first[first], self.found.stores[store]
 
     def begin_launch(self) -> None:
         """Write what comes before the tasks."""

@@ -368,7 +368,7 @@ class _Emitter:
         f16 has all of them, and to take them is faster than to decode it.
         """
         core, op = self.to.core, self.op.prev_op
-        if not core.fuse or core.check or core.pipes is not None:
+        if not core.is_plain:
             return None
         while isinstance(op, FlagOp | BarrierOp):
             op = op.prev_op
