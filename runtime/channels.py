@@ -47,6 +47,10 @@ class Channel:
         self.half = kind.half_shape[0 if self.by_rows else 1]
         takers = cores if self.to_vector else cores[:1]
         self.views = [core.views(op) for core in takers]
+        self.parts: list[list[Array | None]] = [
+            [None] * HALVES for _ in range(self.slots)
+        ]
+        """By slot and vector core: what fills it, if nothing ever writes to that."""
         self.reset()
 
     def reset(self) -> None:
@@ -80,6 +84,32 @@ class Channel:
     def free(self, core: int) -> None:
         """Give back the slot that was popped first."""
         self.next_free(core)
+
+    def push_part(self, core: int, box: Array, is_kept: object) -> None:
+        """Fill the next slot; is_kept: with what nothing writes to, when it is read."""
+        slot = self.next_push(core)
+        if is_kept:
+            self.parts[slot][core] = box
+        else:
+            self.parts[slot][core] = None
+            self.write(core, slot, box)
+
+    def fill(self, slot: int) -> None:
+        """Fill a slot with its parts."""
+        for core, part in enumerate(self.parts[slot]):
+            if part is not None:
+                self.write(core, slot, part)
+
+    def holds(self, slot: int, rows: int, columns: int) -> bool:
+        """Whether the parts of a slot have all of its corner."""
+        first, second = (
+            (0, 0) if part is None else part.shape[:: 1 if self.by_rows else -1]
+            for part in self.parts[slot]
+        )
+        along, across = (rows, columns) if self.by_rows else (columns, rows)
+        if first[0] < self.half or second[0] == 0:
+            return along <= first[0] and across <= first[1]
+        return along <= self.half + second[0] and across <= min(first[1], second[1])
 
     # Both.
 

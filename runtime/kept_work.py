@@ -1,26 +1,60 @@
 """
 What pieces of work have left, kept for the tasks to come (see `repeated.py`).
 
-`Store` is of one kernel. It forgets everything before and after a launch, since memory
-may change, and between two tasks if it has become too much; then pieces that were not
-taken more often than made are not kept any more in that launch.
+`Store` is of one kernel. It forgets everything after a launch, since memory may change
+then. In a launch it has two generations, and looks in both; what it finds in the old
+one it takes to the new one. When the new one is large, it is the old one from the next
+task on, and what is left of that is forgotten: its memory is given again, since the
+system clears what is new. A piece that was not taken as often as made in a generation
+is not kept any more in that launch.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pyptoc.dialects.record import record
 from pyptoc.runtime.in_place import Apart
-from pyptoc.runtime.memory import Memory
+from pyptoc.runtime.memory import Memory, aligned
 
 Array = NDArray[Any]
-Parts = list[Array]
-"""The outputs of one piece, in the order of its runs; nothing writes to them."""
-MOST_BYTES = 2**26
+MOST_BYTES = 2**24
+"""Of a generation, when a task begins."""
+MOST_OF_A_TASK = 2**26
+"""One task alone may make too much."""
+
+
+@record(eq=False)
+class Parts:
+    """The outputs of one piece, in the order of its runs; nothing writes to them."""
+
+    arrays: list[Array]
+    rooms: list[Array]
+    """The memory of each."""
+
+
+class Kept:
+    """Parts by what they are known by, in two generations."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.new: dict[Hashable, Parts] = {}
+        self.old: dict[Hashable, Parts] = {}
+
+    def get(self, key: Hashable) -> Parts | None:
+        found = self.new.get(key)
+        if found is None and (found := self.old.pop(key, None)) is not None:
+            self.put(key, found)
+        return found
+
+    def put(self, key: Hashable, parts: Parts) -> None:
+        self.new[key] = parts
+        self.store.bytes += sum(room.nbytes for room in parts.rooms)
 
 
 class Store:
@@ -28,30 +62,41 @@ class Store:
 
     def __init__(self) -> None:
         self.pieces: list[KeptPiece] = []
-        self.images: dict[Hashable, tuple[Array, Sequence[Array]]] = {}
-        """f32 images of what was made of kept parts, and the parts."""
+        self.images = Kept(self)
+        """f32 images of kept parts; with each also the parts, since their identity is
+        what it is known by."""
         self.bytes = 0
+        """Of the new generation."""
+        self.free: defaultdict[int, list[Array]] = defaultdict(list)
+        """Memory that was given back, by its bytes."""
 
-    def forget(self) -> None:
-        self.images.clear()
-        for piece in self.pieces:
-            piece.made.clear()
-        self.bytes = 0
+    def room(self, size: int) -> Array | None:
+        """Flat memory of so many bytes; None if this task has taken enough."""
+        if self.bytes > MOST_OF_A_TASK:
+            return None
+        free = self.free[size]
+        return free.pop() if free else aligned(size, np.uint8)
 
     def begin_task(self) -> None:
-        if self.bytes <= MOST_BYTES:
-            return
-        for piece in self.pieces:
-            piece.is_on = piece.is_on and piece.taken > len(piece.made)
-            piece.taken = 0
-        self.forget()
+        if self.bytes > MOST_BYTES:
+            for piece in self.pieces:
+                piece.is_on = piece.is_on and piece.taken >= len(piece.kept.new)
+                piece.taken = 0
+            self._turn()
 
-    def has_room(self, size: int) -> bool:
-        """Whether so many bytes more may be kept: one task alone may need too many."""
-        if self.bytes > 2 * MOST_BYTES:
-            return False
-        self.bytes += size
-        return True
+    def forget(self) -> None:
+        """After a launch."""
+        self._turn()
+        self._turn()
+
+    def _turn(self) -> None:
+        """The new generation is the old one."""
+        for kept in (self.images, *(piece.kept for piece in self.pieces)):
+            for parts in kept.old.values():
+                for room in parts.rooms:
+                    self.free[room.nbytes].append(room)
+            kept.old, kept.new = kept.new, {}
+        self.bytes = 0
 
 
 class KeptPiece:
@@ -70,7 +115,7 @@ class KeptPiece:
         """
         self.store, self.apart = store, apart
         self.free_axes, self.is_shared = free_axes, is_shared
-        self.made: dict[Hashable, Parts] = {}
+        self.kept = Kept(store)
         self.taken = 0
         self.is_on = False
         store.pieces.append(self)
@@ -80,27 +125,33 @@ class KeptPiece:
         self.is_on = repeats and all(apart(memories) for apart in self.apart)
         self.taken = 0
 
-    def get(self, key: Hashable) -> Parts | None:
+    def get(self, key: Hashable) -> list[Array] | None:
         """What was left of the work with these numbers."""
-        found = self.made.get(key)
-        if found is not None:
-            self.taken += 1
-        return found
+        found = self.kept.get(key)
+        if found is None:
+            return None
+        self.taken += 1
+        return found.arrays
 
     def new(self) -> Parts | None:
         """Where to put what will be left; None: it is not kept."""
-        return [] if self.is_on else None
+        return Parts([], []) if self.is_on else None
 
     def put(self, key: Hashable, parts: Parts | None) -> None:
         """The work is done."""
-        if parts is not None and self.store.has_room(sum(p.nbytes for p in parts)):
-            self.made[key] = parts
+        if parts is not None and len(parts.arrays) == len(parts.rooms):
+            self.kept.put(key, parts)
 
-
-def kept(corner: Array, parts: Parts | None) -> Array:
-    """A copy of an output that nothing will write to; itself where none is kept."""
-    if parts is None:
-        return corner
-    copy = np.array(corner, order="C")
-    parts.append(copy)
-    return copy
+    def keep(self, corner: Array, parts: Parts | None) -> Array:
+        """A copy of an output that nothing will write to; itself if it is not kept."""
+        if parts is None:
+            return corner
+        room = self.store.room(corner.nbytes)
+        if room is None:
+            copy = np.array(corner, order="C")
+        else:
+            parts.rooms.append(room)
+            copy = room.view(corner.dtype).reshape(corner.shape)
+            copy[...] = corner
+        parts.arrays.append(copy)
+        return copy

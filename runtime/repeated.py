@@ -235,7 +235,7 @@ class _Scan:
         found: list[Output] = []
         for dest, box in boxes.items():
             alloc = allocation_of(dest)
-            uses = list(_uses(alloc))
+            uses = list(uses_of(alloc))
             others = [(op, value) for op, value in uses if op not in members]
             if not any(value in _read_by(op) for op, value in others):
                 continue
@@ -339,7 +339,7 @@ def _is_within(one: Value, other: Value) -> bool:
     return one == other
 
 
-def _uses(alloc: Allocation) -> Iterator[tuple[Operation, SSAValue]]:
+def uses_of(alloc: Allocation) -> Iterator[tuple[Operation, SSAValue]]:
     """What uses a buffer or a slot of it, and under which name."""
     values = list[SSAValue](alloc.results)
     while values:

@@ -41,6 +41,7 @@ from pyptoc.runtime import (
     translate_cube,
     translate_indexing,
     translate_mixed,
+    translate_moved,
     translate_repeated,
     translate_transfer,
     translate_vector,
@@ -141,6 +142,7 @@ class KernelTranslator(Translator):
         }
         self.cube = translate_cube.Groups(self)
         self.repeated = translate_repeated.RepeatedWork(self)
+        self.moves = translate_moved.MovedImages(self)
         self.in_place = translate_transfer.InPlaceTransfers(self)
         self._write()
         self.run: Callable[..., None] = self.compiled("kernel")
@@ -271,6 +273,7 @@ class KernelTranslator(Translator):
         if not self.cube.belongs_to_group(op):
             self.in_place.before(op)
             super().operation(op)
+            self.moves.after(op)
 
     @contextmanager
     def in_section(self, half: str, cube: bool) -> Generator[None]:

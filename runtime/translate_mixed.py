@@ -81,7 +81,11 @@ class Mixed:
         if to.core.pipes is None:
             self._wait(op, f"{channel}.is_full({core})", "a free slot")
             box = to.corner(op.source, rows, columns)
-            to.line(f"{channel}.push({core}, {box})")
+            if op.channel in to.moves.channels:
+                is_kept = to.repeated.parts[op.source]
+                to.line(f"{channel}.push_part({core}, {box}, {is_kept})")
+            else:
+                to.line(f"{channel}.push({core}, {box})")
             return
         slot = to.fresh()
         to.line(f"{slot} = {channel}.next_push({core})")
@@ -94,7 +98,12 @@ class Mixed:
         channel, core = to.ref(op.channel), to.half
         if to.core.pipes is None:
             self._wait(op, f"{channel}.is_empty({core})", "a full slot")
-            to.line(f"{to.define(op.buffer)} = {channel}.pop({core})")
+            if op.channel in to.moves.channels:
+                slot = to.moves.slots[op.buffer] = to.fresh()
+                to.line(f"{slot} = {channel}.next_pop({core})")
+                to.names[op.buffer] = f"{channel}.views[{core}][{slot}]"
+            else:
+                to.line(f"{to.define(op.buffer)} = {channel}.pop({core})")
             return
         slot = to.fresh()
         to.line(f"{slot} = {channel}.next_pop({core})")

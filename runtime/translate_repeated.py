@@ -4,7 +4,7 @@
     tile.mul %c, %s row into %c        if v8 is None:
     tile.push %c into %d          ->       v9 = g7.new()
                                            gather(..); multiply(..)
-                                           v10 = kept(g5[:v3], v9)
+                                           v10 = g7.keep(g5[:v3], v9)
                                            g7.put((v4, v6), v9)
                                        else: v10 = v8[0]
                                        g3.push(v1, v10)
@@ -22,7 +22,7 @@ from xdsl.ir import Operation, SSAValue
 
 from pyptoc.dialects.record import record
 from pyptoc.runtime.in_place import Apart
-from pyptoc.runtime.kept_work import KeptPiece, Store, kept
+from pyptoc.runtime.kept_work import KeptPiece, Store
 from pyptoc.runtime.repeated import Piece, Run, pieces_of
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class RepeatedWork:
         self.sites: dict[Hashable, str] = {}
         """The globals of what is kept, by signature."""
         self.parts: dict[SSAValue, str] = {}
-        """By a buffer that an output stands in for: the local of all outputs."""
+        """By a buffer that an output stands in for: the text of whether it is kept."""
         if not to.core.is_plain:
             return
         self.pieces = pieces_of(to.kernel, to.stored)
@@ -62,13 +62,14 @@ class RepeatedWork:
                 place = _Place(piece, run, names)
                 self.runs.update(dict.fromkeys(run.members, place))
 
-    def outputs(self) -> set[SSAValue]:
-        """The buffers that others read as well."""
+    def outputs(self, stand_in: bool = False) -> set[SSAValue]:
+        """The buffers that others read as well; those that an output stands in for."""
         return {
             output.buffer
             for piece in self.pieces
             for run in piece.runs
             for output in run.outputs
+            if output.stands_in or not stand_in
         }
 
     def begin_launch(self) -> None:
@@ -135,7 +136,7 @@ class RepeatedWork:
         before = runs[: runs.index(place.run)]
         number = sum(len(run.outputs) for run in before)
         to.op = place.run.members[-1]
-        keep = to.bind(kept)
+        keep = f"{names['site']}.keep"
         taken: list[str] = []
         stand_ins: dict[SSAValue, str] = {}
         for at, output in enumerate(place.run.outputs, number):
@@ -144,6 +145,7 @@ class RepeatedWork:
             to.line(f"{name} = {keep}({corner}, {names['parts']})")
             if output.stands_in:
                 stand_ins[output.buffer] = name
+                self.parts[output.buffer] = f"{names['found']} or {names['parts']}"
                 taken.append(f"{name} = {names['found']}[{at}]")
             else:
                 box = to.slice(output.buffer, *output.box)

@@ -351,6 +351,8 @@ def _move(to: KernelTranslator, op: MoveOp) -> None:
         rows, columns = columns, rows
     if not op.regroups_pairs:
         to.check_extents(op.dest, rows, columns)
+    if to.moves.takes(op, box):
+        return
     with to.instruction(op):
         if op.regroups_pairs:
             to.line(f"x = {to.bind(unpack_pairs)}({box})")
