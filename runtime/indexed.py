@@ -10,7 +10,7 @@ every other dimension, and the places along the axes.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -25,8 +25,7 @@ Key = tuple["slice[int, int, None] | Array", ...]
 """A subscript: ranges, and an array of places along each axis."""
 
 
-@record
-class Place:
+class Place(NamedTuple):
     """The numbers of one execution of an indexed access."""
 
     offsets: tuple[int, ...]
@@ -62,6 +61,12 @@ class Access:
             return indices[: at.rows, : at.columns].astype(np.int64)
         counts = {"row": at.rows, "column": at.columns}
         return indices[0, : counts.get(self.per, 1)].astype(np.int64)
+
+    def places(
+        self, indices: Sequence[Array], table: Array | None, at: Place
+    ) -> list[Array]:
+        """Places along each axis, from its offset on, where no index is missing."""
+        return self.locate([self.given(each, at) for each in indices], at, table)[0]
 
     def locate(
         self, given: Sequence[Array], at: Place, table: Array | None
@@ -144,12 +149,12 @@ class Access:
     def check_box(self, shape: Sequence[int], at: Place) -> None:
         """The box lies in the memory, with all legal rows."""
         for dim, (offset, size) in enumerate(zip(at.offsets, shape, strict=True)):
-            extent = self.extent(dim, at)
-            if offset < 0 or offset + extent > size:
-                raise_out_of_bounds(
-                    self.op,
-                    f"dimension {dim}, {offset} +: {extent} of a memory of {size}",
-                )
+            self.check_dimension(dim, offset, self.extent(dim, at), size)
+
+    def check_dimension(self, dim: int, offset: int, extent: int, size: int) -> None:
+        if offset < 0 or offset + extent > size:
+            message = f"dimension {dim}, {offset} +: {extent} of a memory of {size}"
+            raise_out_of_bounds(self.op, message)
 
     def extent(self, dim: int, at: Place) -> int:
         """How far the box goes along a dimension; along an axis, the legal rows."""

@@ -23,7 +23,6 @@ from __future__ import annotations
 from collections.abc import Container, Hashable
 from typing import Any, cast
 
-import numpy as np
 from numpy.typing import NDArray
 from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue
@@ -36,7 +35,7 @@ from pyptoc.dialects.tile_channel import ChannelOp
 from pyptoc.dialects.tile_mixed import FreeOp, PopOp, PushOp
 from pyptoc.dialects.tile_move import MoveOp
 from pyptoc.dialects.tile_transfer import LoadOp
-from pyptoc.dialects.tile_types import Space, buffer_type
+from pyptoc.dialects.tile_types import Space
 from pyptoc.runtime.channels import Channel
 from pyptoc.runtime.decode import Decode
 from pyptoc.runtime.kept_work import Parts, Store

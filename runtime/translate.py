@@ -32,10 +32,11 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 from pyptoc.dialects.npu_kernel import KernelOp
 from pyptoc.dialects.pypto.scalars import DimOp, IndexOp
 from pyptoc.dialects.record import record
-from pyptoc.dialects.tile import AllocOp, SlotOp
+from pyptoc.dialects.tile import AllocOp, SlotOp, allocation_of
+from pyptoc.dialects.tile_alloc import Allocation
 from pyptoc.dialects.tile_channel import HALVES
 from pyptoc.dialects.tile_flags import FlagOp, SetFlagOp
-from pyptoc.dialects.tile_types import Instruction, buffer_type
+from pyptoc.dialects.tile_types import BufType, Instruction, buffer_type
 from pyptoc.dialects.walk import ROW, Walk
 from pyptoc.runtime import (
     translate_cube,
@@ -114,6 +115,8 @@ class KernelTranslator(Translator):
         """Values known to lie in 0 .. limit, from checks that were written before."""
         self.boxes: dict[str, str] = {}
         """Locals that hold a slice, by its text."""
+        self.follows: dict[Allocation, set[str]] = {}
+        """Which of these hold only until a buffer is written, by the buffer."""
         self.stand_ins: dict[SSAValue, str] = {}
         """Locals that hold the box in gm of a buffer (`in_place.py`)."""
         self.at_launch: list[Callable[[], None]] = []
@@ -270,10 +273,25 @@ class KernelTranslator(Translator):
 
     def perform(self, op: Operation) -> None:
         """Write one operation."""
+        self._forget_written(op)
         if not self.cube.belongs_to_group(op):
             self.in_place.before(op)
             super().operation(op)
             self.moves.after(op)
+
+    def until_written(self, buffer: SSAValue, text: str) -> None:
+        """A local, of that text, holds until something writes the buffer."""
+        self.follows.setdefault(allocation_of(buffer), set()).add(text)
+
+    def _forget_written(self, op: Operation) -> None:
+        changed = list(self.follows)
+        if not op.regions:
+            written = op.writes() if isinstance(op, Instruction) else ()
+            buffers = [v for v in written if isinstance(v.type, BufType)]
+            changed = list(map(allocation_of, buffers))
+        for alloc in changed:
+            for text in self.follows.pop(alloc, ()):
+                self.boxes.pop(text, None)
 
     @contextmanager
     def in_section(self, half: str, cube: bool) -> Generator[None]:

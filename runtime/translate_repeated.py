@@ -16,7 +16,7 @@ and out of program order, each task does all its work.
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from xdsl.ir import Operation, SSAValue
 
@@ -37,6 +37,8 @@ class _Place:
     run: Run
     names: dict[str, str]
     """`site`, `key`, `found` and `parts`: those of the piece."""
+    boxes: dict[str, str]
+    """Slices that were cut out by members before, by their text."""
 
 
 class RepeatedWork:
@@ -47,6 +49,7 @@ class RepeatedWork:
         self.pieces: list[Piece] = []
         self.runs: dict[Operation, _Place] = {}
         """By each member."""
+        self.boxes: dict[str, str] = {}
         self.written: set[Operation] = set()
         """Operations that were written before their turn."""
         self.sites: dict[Hashable, str] = {}
@@ -58,8 +61,9 @@ class RepeatedWork:
         self.pieces = pieces_of(to.kernel, to.stored)
         for piece in self.pieces:
             names: dict[str, str] = {}
+            boxes: dict[str, str] = {}
             for run in piece.runs:
-                place = _Place(piece, run, names)
+                place = _Place(piece, run, names, boxes)
                 self.runs.update(dict.fromkeys(run.members, place))
 
     def outputs(self, stand_in: bool = False) -> set[SSAValue]:
@@ -128,6 +132,7 @@ class RepeatedWork:
         to.line(f"if {names['found']} is None:")
         to.depth += 1
         self.boxes = dict(to.boxes)
+        to.boxes |= place.boxes
         if first:
             to.line(f"{names['parts']} = {names['site']}.new()")
 
@@ -154,6 +159,7 @@ class RepeatedWork:
             site = names["site"]
             to.line(f"{site}.put({names['key']}, {names['parts']})")
         to.depth -= 1
+        place.boxes.update(to.boxes)
         to.boxes = self.boxes
         if taken:
             to.line(f"else: {'; '.join(taken)}")

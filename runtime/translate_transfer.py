@@ -76,7 +76,7 @@ def _transposed(to: KernelTranslator, op: LoadOp, box: str) -> str:
         return f"{to.bind(panels.close)}({box}).T"
     to.at_launch.append(panels.clear)
     rows, columns = op.extents
-    ends = f"{_sum(to, first, columns)}, {_sum(to, second, rows)}"
+    ends = f"{add(to, first, columns)}, {add(to, second, rows)}"
     corners = f"{to.ref(first)}, {to.ref(second)}, {ends}"
     return f"{to.bind(panels)}(memories, grid, {corners})"
 
@@ -187,7 +187,7 @@ def _checked_box(to: KernelTranslator, op: LoadOp | StoreOp) -> str:
     for dim, offset in enumerate(op.mixed_offsets):
         extent = op.extents[op.box_dims.index(dim)] if dim in op.box_dims else 1
         start, size = to.ref(offset), to.size_of(memory, dim)
-        end = _sum(to, offset, extent)
+        end = add(to, offset, extent)
         whole = offset == 0 and str(extent) == size
         box = ":" if whole else f"{start}:{end}"
         ranges.append(box if dim in op.box_dims else start)
@@ -203,7 +203,7 @@ def _checked_box(to: KernelTranslator, op: LoadOp | StoreOp) -> str:
     return f"{to.ref(memory)}[{', '.join(ranges) or '()'}]"
 
 
-def _sum(to: KernelTranslator, offset: Value, extent: Value) -> str:
+def add(to: KernelTranslator, offset: Value, extent: Value) -> str:
     if isinstance(offset, int):
         if isinstance(extent, int):
             return str(offset + extent)
@@ -314,7 +314,7 @@ def source_box(to: KernelTranslator, op: TransferOp) -> str:
     """The text of the box in L1, after a check that it lies in there."""
     check_source_box(to, op)
     rows, columns = (
-        f"{to.ref(offset)}:{_sum(to, offset, extent)}"
+        f"{to.ref(offset)}:{add(to, offset, extent)}"
         for offset, extent in zip(op.mixed_offsets, op.extents, strict=True)
     )
     return f"{to.ref(op.source)}[{rows}, {columns}]"
@@ -330,7 +330,7 @@ def check_source_box(to: KernelTranslator, op: TransferOp) -> None:
             continue
         to.check_limit(f"the offset in {what}", offset, size)
         fail = to.bind(_BeyondBuffer(op, what, size))
-        end = _sum(to, offset, extent)
+        end = add(to, offset, extent)
         to.line(f"if {end} > {size}: {fail}({end})")
 
 
