@@ -78,9 +78,8 @@ class Access:
         for number, indices in enumerate(given):
             limit = at.bounds[number]
             legal = limit if self.page is None else at.bounds[1] * self.page
-            # Negative ones are the greatest of all.
-            bad = indices.view(np.uint64) >= max(legal, 0)
-            if not bad.any():
+            bad = _beyond(indices, legal)
+            if bad is None:
                 continue
             if missing is not None:
                 bad &= ~missing
@@ -108,13 +107,14 @@ class Access:
         used = given if missing is None else np.where(missing, 0, given)
         if not len(entries):
             return used
-        pages = entries[used // self.page]
-        places = pages * self.page + used % self.page
-        # A negative page has negative places, the greatest of all.
-        bad = places.view(np.uint64) >= max(limit, 0)
-        if missing is not None:
+        numbers, rest = np.divmod(used, self.page)
+        pages = entries[numbers]
+        places = pages * self.page + rest
+        # A negative page has negative places.
+        bad = _beyond(places, limit)
+        if bad is not None and missing is not None:
             bad &= ~missing
-        if bad.any():
+        if bad is not None and bad.any():
             page = int(pages[bad][0])
             rule = f"pages are 0 to {limit // self.page - 1}"
             self.fail(given, bad, at, rule, f" is in page {page}")
@@ -212,6 +212,16 @@ class Access:
         if self.per == "row":
             return box
         return (box.T if self.row_dim > self.column_dim >= 0 else box)[None]
+
+
+def _beyond(numbers: Array, limit: int) -> Array | None:
+    """Which i64 are not in 0 to limit - 1; None if all are."""
+    # As unsigned numbers the negative ones are the greatest.
+    unsigned, limit = numbers.view(np.uint64), max(limit, 0)
+    if np.maximum.reduce(unsigned, axis=None, initial=0) < limit:
+        return None
+    bad = unsigned >= limit
+    return bad if bad.any() else None
 
 
 def choose(key: Key, chosen: Array) -> Key:

@@ -56,6 +56,7 @@ class Output:
     box: Box
     stands_in: bool
     """Whether all others read just this corner, in this block, after the run."""
+    is_only_stored: bool
 
 
 @record
@@ -181,7 +182,10 @@ class _Scan:
         cost = sum(
             _GATHER_COST if isinstance(op, GatherOp) else 1 for op in self.members
         )
-        if None in outputs or not found or cost < 2 * len(found) + 2:
+        if None in outputs or cost < 2 * len(found) + 2:
+            return None
+        # Tasks hardly store the same to several places.
+        if all(output.is_only_stored for output in found):
             return None
         runs = tuple(
             Run(tuple(run), tuple(between), some or ())
@@ -247,7 +251,8 @@ class _Scan:
                 and _reads_just(op, dest, box)
                 for op, value in others
             )
-            found.append(Output(dest, box, stands_in))
+            is_only_stored = all(isinstance(op, StoreOp) for op, _ in others)
+            found.append(Output(dest, box, stands_in, is_only_stored))
         return tuple(found)
 
 
