@@ -92,9 +92,7 @@ def pieces_of(kernel: KernelOp, stored: set[int]) -> list[Piece]:
     found = [piece for scan in scans if (piece := scan.piece(members)) is not None]
     alike = [piece.signature for piece in found]
     return [
-        piece
-        for piece in found
-        if piece.free_axes or alike.count(piece.signature) > 1
+        piece for piece in found if piece.free_axes or alike.count(piece.signature) > 1
     ]
 
 
@@ -328,14 +326,9 @@ def _boxes_read(op: Member) -> Iterator[tuple[SSAValue, Box]]:
         return
     for arg in op.args:
         if isinstance(arg, tuple) and arg[1] is not Form.SCALAR:
-            value, form = arg
-            yield (
-                value,
-                (
-                    1 if form in (Form.COL, Form.ONE) else rows,
-                    1 if form in (Form.ROW, Form.ONE) else columns,
-                ),
-            )
+            first, rows, columns = op.box_of(arg[1])
+            end = first + columns if isinstance(columns, int) else columns
+            yield arg[0], (rows, end)
 
 
 def _is_within(one: Value, other: Value) -> bool:
@@ -370,5 +363,3 @@ def _reads_just(op: Operation, buffer: SSAValue, box: Box) -> bool:
         return False
     forms = {arg[1] for arg in op.args if isinstance(arg, tuple) and arg[0] is buffer}
     return forms == {Form.FULL} and tuple(op.extents) == box
-
-

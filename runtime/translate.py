@@ -430,8 +430,12 @@ class KernelTranslator(Translator):
         return self.boxes[text]
 
     def _kept_index(self, op: Operation) -> None:
-        """A number; one that is computed alike in this scope has it already."""
-        self.names[op.results[0]] = self.named(self.expression(op))
+        """A number; what is computed alike in this scope is there already."""
+        text = self.expression(op)
+        for known, name in self.boxes.items():
+            if known in text and known != text and _is_call(known):
+                text = re.sub(rf"\b{re.escape(known)}", name, text)
+        self.names[op.results[0]] = self.named(text)
 
     def _dim(self, op: Operation) -> None:
         dim = cast(DimOp, op)
@@ -458,6 +462,17 @@ class KernelTranslator(Translator):
 
         text = self.ref(value)
         self.line(f"if not 0 <= {text} <= {limit}: {self.bind(fail)}({text})")
+
+
+def _is_call(text: str) -> bool:
+    """Whether it is `min(..)` or `max(..)` as a whole."""
+    inside = text[4:-1]
+    depth = 0
+    for character in inside:
+        depth += (character == "(") - (character == ")")
+        if depth < 0:
+            return False
+    return text[:4] in ("min(", "max(") and text[-1] == ")"
 
 
 def memory_shape(memory: SSAValue) -> Sequence[int]:

@@ -134,9 +134,8 @@ class _Emitter:
     def box_of(self, arg: VectorArg) -> tuple[Value, Value]:
         """The rows and columns of an input."""
         form = arg[1] if isinstance(arg, tuple) else Form.ONE
-        rows = 1 if form in (Form.COL, Form.ONE, Form.SCALAR) else self.m
-        columns = 1 if form in (Form.ROW, Form.ONE, Form.SCALAR) else self.n
-        return rows, columns
+        first, rows, columns = self.op.box_of(form)
+        return rows, first + columns if isinstance(columns, int) else columns
 
     def scalar(self, value: SSAValue) -> str:
         """The text of a scalar; an integer must fit the elements beside it."""
