@@ -19,6 +19,7 @@ from pyptoc.dialects.record import record
 from pyptoc.runtime.ahead import Ahead, Operand
 from pyptoc.runtime.decode import Decode
 from pyptoc.runtime.images import Box, Images
+from pyptoc.runtime.kept_work import Parts
 from pyptoc.runtime.matmul import (
     MX_GROUP,
     Scratch,
@@ -299,7 +300,12 @@ class FusedMatmul:
         """The image of an operand, kept or made."""
         rows, columns = operand[0].shape
         size = rows * columns
-        if not (operand[0].source.keep and operand[-1].source.keep):
+        source = operand[0].source
+        if not (source.keep and operand[-1].source.keep):
+            if source.again or id(source) in self.images.known:
+                found = self._recent_image(side, operand)
+                if found is not None:
+                    return found
             return side.image(arrays(operand), self.scratch.room(name, size))
         key = name, side.k_axis, operand
         found = self.images.kept.get(key)
@@ -307,6 +313,33 @@ class FusedMatmul:
             found = side.image(arrays(operand), self.images.room(size))
             self.images.keep(key, found)
         return found
+
+
+    def _recent_image(self, side: Side, operand: Boxes) -> Array | None:
+        """The image of a box that is multiplied again soon; None if it is not kept."""
+        box, store = operand[0], self.images.store
+        if len(operand) > 1 or box.source.dtype == np.float32:
+            return None
+        known = self.images.known.get(id(box.source))
+        what = box.source if known is None else (id(known[0]), id(known[1]))
+        key = side.decode, what, box.at, box.shape
+        found = store.images.get(key)
+        if found is not None:
+            return found.arrays[0]
+        parts: tuple[Array, ...] = ()
+        if known is not None:
+            *parts, channel, slot = known
+            channel.fill(slot)
+            row, rest = divmod(box.at, box.source.strides[0])
+            column = rest // box.source.dtype.itemsize
+            if not channel.holds(slot, row + box.shape[0], column + box.shape[1]):
+                return None
+        room = store.room(4 * box.shape[0] * box.shape[1])
+        if room is None:
+            return None
+        image = side.image(arrays(operand), room.view(np.float32))
+        store.images.put(key, Parts([image, *parts], [room]))
+        return image
 
 
 def _moved(piece: Piece, by: Sequence[int]) -> Piece:

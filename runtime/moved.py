@@ -24,7 +24,6 @@ from collections.abc import Container, Hashable
 from typing import Any, cast
 
 from numpy.typing import NDArray
-from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue
 
 from pyptoc.dialects.npu_kernel import KernelOp
@@ -38,6 +37,7 @@ from pyptoc.dialects.tile_transfer import LoadOp
 from pyptoc.dialects.tile_types import Space
 from pyptoc.runtime.channels import Channel
 from pyptoc.runtime.decode import Decode
+from pyptoc.runtime.images import Box, Images, Source, is_in_loop_of
 from pyptoc.runtime.kept_work import Parts, Store
 from pyptoc.runtime.matmul import Scratch
 from pyptoc.runtime.memory import aligned, may_overlap
@@ -55,6 +55,10 @@ class Moves:
     same: dict[MoveOp, MoveOp]
     """With the move before that made its image."""
     kept: dict[MoveOp, ChannelOp]
+    known: set[ChannelOp]
+    """The channels whose slots are filled when an image of them is made."""
+    grouped: set[ChannelOp]
+    """Those of them that fused matmuls read."""
 
 
 def moves_of(
@@ -69,23 +73,25 @@ def moves_of(
     for alloc in every:
         if isinstance(alloc, AllocOp) and alloc.type.space in (Space.L0A, Space.L0B):
             eligible += _moves_into(alloc, groups)
-    known = {op for op in every if isinstance(op, ChannelOp) and _is_known(op, outputs)}
+    channels = [op for op in every if isinstance(op, ChannelOp)]
+    known = {op for op in channels if _is_known(op, outputs)}
+    # A channel with another reader is filled at once.
+    readers = {op: set(_readers(op)) for op in known}
+    known = {
+        channel
+        for channel, ops in readers.items()
+        if all(isinstance(op, FreeOp) or op in groups or op in eligible for op in ops)
+    }
     kept = {
         move: alloc
         for move in eligible
         if isinstance(alloc := allocation_of(move.source), ChannelOp) and alloc in known
     }
-    # A channel with another reader is filled at once.
-    partly = {
-        alloc
-        for alloc in known
-        if any(not isinstance(op, FreeOp) and op not in kept for op in _readers(alloc))
-    }
-    kept = {move: alloc for move, alloc in kept.items() if alloc not in partly}
+    grouped = {op for op in known if any(user in groups for user in readers[op])}
     rest = [move for move in eligible if move not in kept]
     held = {move: loads for move in rest if (loads := _loads_of(move, every))}
     same = _repeated([move for move in rest if move not in held])
-    return Moves(held, same, kept)
+    return Moves(held, same, kept, known, grouped)
 
 
 def _moves_into(alloc: AllocOp, groups: Container[Operation]) -> list[MoveOp]:
@@ -154,23 +160,11 @@ def _loads_of(move: MoveOp, every: list[Allocation]) -> tuple[LoadOp, ...]:
     for load in loads:
         block = load.parent
         assert block is not None
-        if not _is_in_loop_of(move, block):
+        if not is_in_loop_of(move, block):
             return ()
         if not all(isinstance(n, int) or _is_known_in(n, block) for n in numbers):
             return ()
     return tuple(loads)
-
-
-def _is_in_loop_of(op: Operation, block: Block) -> bool:
-    """Whether an operation is in a loop, at some depth, of a block."""
-    inside = False
-    while op.parent is not block:
-        parent = op.parent_op()
-        if parent is None:
-            return False
-        inside = inside or isinstance(parent, scf.ForOp)
-        op = parent
-    return inside
 
 
 def _is_known_in(value: SSAValue, block: Block) -> bool:
@@ -274,3 +268,25 @@ class KeptImage:
         image_kept[...] = image
         images.put(key, Parts([image_kept, first, second], [room]))
         return image_kept
+
+
+class KnownSlots:
+    """The slots of a channel that fused matmuls read and kept parts fill."""
+
+    def __init__(self, channel: Channel, images: Images) -> None:
+        self.channel, self.images = channel, images
+        self.sources: list[Source] = []
+        for view in channel.views[0]:
+            source = Source.of(view)
+            images.slots[id(view)] = view, Box(source, 0, view.shape)
+            self.sources.append(source)
+
+    def __call__(self, slot: int) -> None:
+        """A slot was popped: note what fills it, or fill it."""
+        first, second = self.channel.parts[slot]
+        known, key = self.images.known, id(self.sources[slot])
+        if first is not None and second is not None:
+            known[key] = first, second, self.channel, slot
+            return
+        known.pop(key, None)
+        self.channel.fill(slot)

@@ -143,8 +143,8 @@ class KernelTranslator(Translator):
             **translate_indexing.handlers(self),
             **translate_mixed.handlers(self),
         }
-        self.cube = translate_cube.Groups(self)
         self.repeated = translate_repeated.RepeatedWork(self)
+        self.cube = translate_cube.Groups(self)
         self.moves = translate_moved.MovedImages(self)
         self.in_place = translate_transfer.InPlaceTransfers(self)
         self._write()
@@ -235,7 +235,8 @@ class KernelTranslator(Translator):
             self.line(f"{self.bind(self.core.poison)}()")
         if self.core.pipes is not None:
             self.line("issued = []")
-        self.repeated.begin_task()
+        if self.repeated.pieces or self.cube.keeps:
+            self.line(f"{self.bind(self.repeated.store.begin_task)}()")
         self.block(block)
         self.op = None
         if self.core.pipes is not None:

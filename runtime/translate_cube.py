@@ -124,8 +124,10 @@ class Groups:
         self.of: dict[Operation, Group] = {}
         self.steps: dict[Block, str] = {}
         """The list of steps of each loop that is one group."""
-        self.images = Images()
+        self.images = Images(to.repeated.store)
         self.ahead = Ahead()
+        self.keeps = False
+        """Whether images of what is loaded are kept from one trip to the next."""
         self.direct: dict[Operation, str] = {}
         """Loads that need not be made, with the locals of what they read then."""
         self.pieces = self.site = ""
@@ -147,6 +149,7 @@ class Groups:
             to.at_launch.append(self.forget)
             to.scope["load"] = self.images.load
             source = to.bind(self.images.source)
+            self.keeps = any(direct.again for direct in loads.values())
             for load, direct in loads.items():
                 self.direct[load] = name = to.fresh()
                 to.line(f"{name} = {source}({to.bind(direct)}, memories, grid)")

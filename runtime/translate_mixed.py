@@ -140,9 +140,10 @@ class Mixed:
             self._wait(op, counts.is_empty(core), "a full slot")
             slot, views = counts.next_pop(core), f"{to.bind(counts.channel.views)}"
             if op.channel in to.moves.channels:
-                to.moves.slots[op.buffer] = name = to.fresh()
+                name = to.fresh()
                 to.line(f"{name} = {slot}")
                 to.names[op.buffer] = f"{views}[{core}][{name}]"
+                to.moves.popped(op, name)
             else:
                 to.line(f"{to.define(op.buffer)} = {views}[{core}][{slot}]")
             to.line(f"{counts.popped}[{core}] += 1")

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 from xdsl.ir import Operation, SSAValue
 
 from pyptoc.dialects.tile import allocation_of
+from pyptoc.dialects.tile_mixed import PopOp
 from pyptoc.dialects.tile_move import MoveOp
 from pyptoc.dialects.tile_types import buffer_type
 from pyptoc.runtime.decode import decoder
-from pyptoc.runtime.moved import Imaging, KeptImage, Moves, OwnImage, moves_of
+from pyptoc.runtime.moved import Imaging, KeptImage, KnownSlots, Moves, OwnImage, moves_of
 from pyptoc.runtime.numerics import storage_dtype
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ class MovedImages:
 
     def __init__(self, to: KernelTranslator) -> None:
         self.to = to
-        self.found = Moves({}, {}, {})
+        self.found = Moves({}, {}, {}, set(), set())
         self.slots: dict[SSAValue, str] = {}
         """By what is popped of such a channel: the local of the slot's number."""
         self.images: dict[MoveOp, str] = {}
@@ -41,7 +42,15 @@ class MovedImages:
     @property
     def channels(self) -> set[SSAValue]:
         """Those whose slots are filled only when an image of them is made."""
-        return {channel.channel for channel in self.found.kept.values()}
+        return {channel.channel for channel in self.found.known}
+
+    def popped(self, op: PopOp, slot: str) -> None:
+        """After a pop from one of them. slot: the local of the slot's number."""
+        channel = allocation_of(op.buffer)
+        self.slots[op.buffer] = slot
+        if channel in self.found.grouped:
+            known = KnownSlots(self.to.scope[self.to.ref(op.channel)], self.to.cube.images)
+            self.to.line(f"{self.to.bind(known)}({slot})")
 
     def after(self, op: Operation) -> None:
         """After a load: its images are to be made."""

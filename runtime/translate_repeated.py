@@ -96,10 +96,6 @@ class RepeatedWork:
             self.sites[piece.signature] = to.bind(site)
             to.line(f"{to.bind(site.begin_launch)}(memories, grid)")
 
-    def begin_task(self) -> None:
-        if self.pieces:
-            self.to.line(f"{self.to.bind(self.store.begin_task)}()")
-
     def takes(self, op: Operation) -> bool:
         """Write a member, with what is around it. False: it is none."""
         if op in self.written:
