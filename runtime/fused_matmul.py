@@ -9,7 +9,8 @@ boxes lie side by side in memory are multiplied at once.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,6 +32,7 @@ from pyptoc.runtime.matmul import (
 )
 
 Array = NDArray[Any]
+MOST_PLANS = 2**12
 LARGEST = 2**21
 """Elements of an operand that is joined from several boxes."""
 
@@ -139,6 +141,8 @@ class FusedMatmul:
     scratch: Scratch
     images: Images
     ahead: Ahead
+    plans: dict[Hashable, list[tuple[Step, int]]] = field(default_factory=dict)
+    """The steps of loops, by what they depend on."""
 
     def run(
         self,
@@ -146,30 +150,49 @@ class FusedMatmul:
         sources: tuple[Array, ...],
         c: Array,
         bias: Array | None,
+        key: Hashable = None,
     ) -> None:
         """Do all steps, at once if their boxes lie side by side along K.
 
         sources: the L1 buffers of A and B and, for MX, of their scales. bias: what sums
-        start at, [1, n].
+        start at, [1, n]. key: what the steps depend on; remember them by that.
         """
-        pieces: list[Piece] = []
-        self.put_off(steps, sources, pieces)
+        plan = self._plan(steps, len(sources) > 2)
+        if key is not None:
+            if len(self.plans) >= MOST_PLANS:
+                self.plans.clear()
+            self.plans[key] = plan
+        self.redo(plan, sources, c, bias)
+
+    def redo(
+        self,
+        plan: Sequence[tuple[Step, int]],
+        sources: tuple[Array, ...],
+        c: Array,
+        bias: Array | None,
+    ) -> None:
+        """Do steps that are known."""
+        pieces = [self._piece(step, depth, sources) for step, depth in plan]
         self.finish(pieces, c, bias)
 
     def put_off(
         self, steps: Sequence[Step], sources: tuple[Array, ...], pieces: list[Piece]
     ) -> None:
         """Append what the steps are to do."""
-        if not steps:
-            return
-        depths = [step.k for step in steps]
-        if len(steps) > 1 and self.side_by_side(steps, len(sources) > 2):
-            depths = [sum(depths)]
-        for step, depth in zip(steps, depths, strict=False):
-            at_a, at_b = (step.a, step.scale_a), (step.b, step.scale_b)
-            a = self._operand(self.a, sources[::2], at_a, step.m, depth)
-            b = self._operand(self.b, sources[1::2], at_b, step.n, depth)
-            pieces.append(Piece(step.accumulate, step.m, step.n, depth, a, b))
+        for step, depth in self._plan(steps, len(sources) > 2):
+            pieces.append(self._piece(step, depth, sources))
+
+    def _plan(self, steps: Sequence[Step], mx: bool) -> list[tuple[Step, int]]:
+        """The steps that are done, each with its depth."""
+        if len(steps) > 1 and self.side_by_side(steps, mx):
+            return [(steps[0], sum(step.k for step in steps))]
+        return [(step, step.k) for step in steps]
+
+    def _piece(self, step: Step, depth: int, sources: tuple[Array, ...]) -> Piece:
+        at_a, at_b = (step.a, step.scale_a), (step.b, step.scale_b)
+        a = self._operand(self.a, sources[::2], at_a, step.m, depth)
+        b = self._operand(self.b, sources[1::2], at_b, step.n, depth)
+        return Piece(step.accumulate, step.m, step.n, depth, a, b)
 
     def _operand(
         self,
