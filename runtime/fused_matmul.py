@@ -337,7 +337,6 @@ class FusedMatmul:
             self.images.keep(key, found)
         return found
 
-
     def _recent_image(self, side: Side, operand: Boxes) -> Array | None:
         """The image of a box that is multiplied again soon; None if it is not kept."""
         box, store = operand[0], self.images.store

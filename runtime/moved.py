@@ -1,9 +1,10 @@
 """
 Moves to L0 whose image is there already.
 
-    scf.for %k = .. {                                  if v4 is None: v4 = g5(g6[0:32, ..])
-      tile.move %q[0, 0] [32, 128] into %a         ->  v7 = g8(v9, 0, 0, v3, 128)
-      tile.pop %d; tile.move %d0[0, 0] .. into %b      product(v4, v7, ..)
+    scf.for %k = .. {                          if v4 is None: v4 = g5(g6[0:32, ..])
+      tile.move %q[0, 0] [32, 128] into %a     v9 = popped[0] % 2
+      %p = tile.pop %d                      -> v7 = g8(v9, 0, 0, v3, 128)
+      tile.move %p[0, 0] [%m, 128] into %b     product(v4, v7, ..)
       tile.matmul %a, %b into %c
 
 The f32 image that a matmul multiplies need not be made where it was made before:

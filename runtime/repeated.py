@@ -74,7 +74,7 @@ class Piece:
     """What the tasks may take from each other of one block."""
 
     runs: tuple[Run, ...]
-    early: tuple[IndexOp, ...]
+    early: tuple[Operation, ...]
     """Numbers of the block that the key needs before they are computed."""
     key: tuple[SSAValue, ...]
     memories: frozenset[int]
@@ -112,19 +112,50 @@ class _Scan:
         self.numbers = {value: n for n, value in enumerate(arguments)}
         self.stored = stored
         self.members: list[Member] = []
-        self.written: dict[Allocation, tuple[SSAValue, Box]] = {}
+        self.written: dict[Allocation, tuple[SSAValue, Box, Member]] = {}
         """What members have written last of a buffer, if nothing else did after it."""
-        self.early: dict[IndexOp, None] = {}
+        self.axes: dict[Member, set[int]] = {}
+        """The axes of the grid that what a member writes depends on."""
         self.order = {op: n for n, op in enumerate(block.ops)}
         for op in block.ops:
             if isinstance(op, Member) and self._is_member(op):
+                self.axes[op] = self._axes_of(op)
                 self.members.append(op)
                 dest = op.writes()[0]
-                self.written[allocation_of(dest)] = dest, written_box(op)
+                self.written[allocation_of(dest)] = dest, written_box(op), op
             else:
                 self._forget(op)
+        self._leave_out()
 
     # Members.
+
+    def _axes_of(self, op: Member) -> set[int]:
+        axes = used_axes(self.kernel, _numbers_of(op))
+        found = set(range(len(self.kernel.grid_args))) if axes is None else axes
+        for buffer, _ in _boxes_read(op):
+            found = found | self.axes[self.written[allocation_of(buffer)][2]]
+        return found
+
+    def _leave_out(self) -> None:
+        """Members that depend on the axis along which most of the work repeats."""
+        grid = range(len(self.kernel.grid_args))
+        along = [
+            [op for op in self.members if axis not in self.axes[op]] for axis in grid
+        ]
+        most = max(along, key=_cost, default=[])
+        if most:
+            self.members = most
+        members = set(self.members)
+        for run, _ in self._runs():
+            outputs = self._outputs(run, members)
+            if outputs is None or _cost(run) < 2 * len(outputs):
+                members -= set(run) - self._needed(members - set(run))
+        self.members = [op for op in self.members if op in members]
+
+    def _needed(self, members: set[Member]) -> set[Member]:
+        """What writes the buffers that some members read."""
+        read = {allocation_of(value) for op in members for value, _ in _boxes_read(op)}
+        return {op for op in self.members if allocation_of(op.writes()[0]) in read}
 
     def _is_member(self, op: Member) -> bool:
         dest = op.writes()[0]
@@ -157,10 +188,19 @@ class _Scan:
             return True
         if not isinstance(owner, IndexOp):
             return isinstance(owner, arith.ConstantOp | DimOp)
-        if not all(map(self._is_early, owner.operands)):
-            return False
-        self.early[owner] = None
-        return True
+        return all(map(self._is_early, owner.operands))
+
+    def _early(self, key: Sequence[SSAValue]) -> tuple[Operation, ...]:
+        """What computes the key, or is needed for it, after the first member."""
+        first = self.order[self.members[0]]
+        found: set[Operation] = set()
+        values = list(key)
+        while values:
+            owner = values.pop().owner
+            if isinstance(owner, Operation) and self.order.get(owner, -1) > first:
+                found.add(owner)
+                values += owner.operands
+        return tuple(sorted(found, key=self.order.__getitem__))
 
     def _forget(self, op: Operation) -> None:
         """What something else writes is not members' any more."""
@@ -177,10 +217,7 @@ class _Scan:
         groups = self._runs()
         outputs = [self._outputs(run, members) for run, _ in groups]
         found = [output for some in outputs if some is not None for output in some]
-        cost = sum(
-            _GATHER_COST if isinstance(op, GatherOp) else 1 for op in self.members
-        )
-        if None in outputs or cost < 2 * len(found) + 2:
+        if not found or None in outputs or _cost(self.members) < 2 * len(found) + 2:
             return None
         # Tasks hardly store the same to several places.
         if all(output.is_only_stored for output in found):
@@ -203,9 +240,8 @@ class _Scan:
             for value in op.operands
             if value in self.numbers
         )
-        early = sorted(self.early, key=self.order.__getitem__)
         key = tuple(numbers.key)
-        return Piece(runs, tuple(early), key, memories, free, signature)
+        return Piece(runs, self._early(key), key, memories, free, signature)
 
     def _runs(self) -> list[tuple[list[Member], list[Operation]]]:
         """The members of each run, and what stands between them."""
@@ -300,6 +336,16 @@ class _Numbers:
         if isinstance(owner, IndexOp):
             return owner.expr.data, tuple(map(self._name, owner.operands))
         return value
+
+
+def _cost(members: Sequence[Member]) -> int:
+    """In vector instructions."""
+    return sum(_GATHER_COST if isinstance(op, GatherOp) else 1 for op in members)
+
+
+def _numbers_of(op: Member) -> list[SSAValue]:
+    others = BufType | MemRefType
+    return [value for value in op.operands if not isinstance(value.type, others)]
 
 
 def written_box(op: Member) -> Box:

@@ -11,7 +11,14 @@ from pyptoc.dialects.tile_mixed import PopOp
 from pyptoc.dialects.tile_move import MoveOp
 from pyptoc.dialects.tile_types import buffer_type
 from pyptoc.runtime.decode import decoder
-from pyptoc.runtime.moved import Imaging, KeptImage, KnownSlots, Moves, OwnImage, moves_of
+from pyptoc.runtime.moved import (
+    Imaging,
+    KeptImage,
+    KnownSlots,
+    Moves,
+    OwnImage,
+    moves_of,
+)
 from pyptoc.runtime.numerics import storage_dtype
 
 if TYPE_CHECKING:
@@ -49,7 +56,9 @@ class MovedImages:
         channel = allocation_of(op.buffer)
         self.slots[op.buffer] = slot
         if channel in self.found.grouped:
-            known = KnownSlots(self.to.scope[self.to.ref(op.channel)], self.to.cube.images)
+            known = KnownSlots(
+                self.to.scope[self.to.ref(op.channel)], self.to.cube.images
+            )
             self.to.line(f"{self.to.bind(known)}({slot})")
 
     def after(self, op: Operation) -> None:
