@@ -350,7 +350,8 @@ class FusedMatmul:
             return found.arrays[0]
         parts: tuple[Array, ...] = ()
         if known is not None:
-            *parts, channel, slot = known
+            first, second, channel, slot = known
+            parts = first, second
             channel.fill(slot)
             row, rest = divmod(box.at, box.source.strides[0])
             column = rest // box.source.dtype.itemsize

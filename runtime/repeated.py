@@ -142,7 +142,7 @@ class _Scan:
         along = [
             [op for op in self.members if axis not in self.axes[op]] for axis in grid
         ]
-        most = max(along, key=_cost, default=[])
+        most = max(along, key=_cost) if along else []
         if most:
             self.members = most
         members = set(self.members)

@@ -10,6 +10,7 @@ from kernel_harness import BF16, translate
 
 from pyptoc.dialects.diagnostics import RunError
 from pyptoc.runtime import kept_work
+from pyptoc.runtime.channels import Channel
 from pyptoc.runtime.fused_matmul import FusedMatmul
 from pyptoc.runtime.indexed import Access
 from pyptoc.runtime.memory import Memory
@@ -341,3 +342,69 @@ def test_steps_of_a_loop_are_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
     mixed("loop", "rows", 90)
     # One for 32 columns, one for the 26 of the tail.
     assert len(planned) == 2
+
+
+@pytest.mark.parametrize("split", ["rows", "columns"])
+def test_what_parts_hold(split: str) -> None:
+    """Of a slot of 32 x 32: the first core has its first 16 rows, or columns."""
+    channel, turn = _channel(split), 1 if split == "rows" else -1
+    for first, second, corner, holds in (
+        ((16, 32), (10, 32), (26, 32), True),
+        ((16, 32), (10, 32), (27, 1), False),
+        ((16, 32), (10, 30), (17, 31), False),
+        ((9, 32), (0, 32), (9, 32), True),
+        ((9, 32), (0, 32), (10, 32), False),
+        ((9, 32), (3, 32), (12, 32), False),
+        ((16, 30), (0, 30), (16, 31), False),
+    ):
+        channel.parts[1] = [np.empty(first[::turn]), np.empty(second[::turn])]
+        assert channel.holds(1, *corner[::turn]) == holds
+    channel.parts[1] = [np.empty((16, 16)), None]
+    assert not channel.holds(1, 17, 17)
+
+
+def _channel(split: str) -> Channel:
+    text = f"""
+    npu.kernel @k () (%y: memref<1xf32, "gm">) on mixed {{
+      %d = tile.channel {{slots = 2}} : !tile.chan<32x32xbf16, ub -> l1, {split}>
+      tile.section cube {{ }}
+      tile.section vector (%half) {{ }}
+    }}
+    """
+    kernel = translate(text)
+    return kernel.scope[kernel.channels[0]]
+
+
+def test_indices_that_change_between_gathers() -> None:
+    """In the block itself, and in a loop in it."""
+    gather = """
+      tile.gather %x[0, 0] of 24 at %a[0] [8, 16] into %b
+        {axis = 0, dims = [-1, 1], per = "row"}
+      tile.store %b [8, 16] into %y[NUMBER, 0, 0] {dims = [1, 2]}"""
+    text = f"""
+    npu.kernel @k () (%x: memref<24x16xi8, "gm">, %idx: memref<4x8xi32, "gm">,
+        %y: memref<6x8x16xi8, "gm">) on vector {{
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %c3 = arith.constant 3 : index
+      %a = tile.alloc : !tile.buf<1x8xi32, ub>
+      %b = tile.alloc : !tile.buf<8x16xi8, ub>
+      tile.load %idx[0, 0] [1, 8] into %a
+      {gather.replace("NUMBER", "0")}
+      tile.load %idx[1, 0] [1, 8] into %a
+      {gather.replace("NUMBER", "1")}
+      scf.for %t = %c1 to %c3 step %c1 {{
+        %n = pypto.index %t + 1
+        {gather.replace("NUMBER", "%n")}
+        tile.load %idx[%n, 0] [1, 8] into %a
+      }}
+      {gather.replace("NUMBER", "4")}
+      {gather.replace("NUMBER", "5")}
+    }}
+    """
+    draw = np.random.default_rng(1)
+    x = draw.integers(-128, 128, (24, 16), np.int8)
+    indices = draw.integers(0, 24, (4, 8), np.int32)
+    found = np.zeros((6, 8, 16), np.int8)
+    translate(text, check=False).launch((), tuple(map(Memory, (x, indices, found))), ())
+    assert np.array_equal(found, x[indices[[0, 1, 1, 2, 3, 3]]])
