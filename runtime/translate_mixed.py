@@ -3,12 +3,14 @@ Mixed kernels in the generated source (see `translate.py`, `channels.py`).
 
 In program order a section is a generator, which yields where it would wait:
 
-    tile.section vector (%half) {          def s0(v1):
-      %b = tile.pop %s                         if g0.is_empty(v1): yield g1
-      ...                             ->       while g0.is_empty(v1): yield g2
-      tile.free %s                             v2 = g0.pop(v1)
-    }                                          ...
-                                           run_sections((.., s0(0), s0(1)))
+    tile.section vector (%half) {      def s0(v1):
+      %b = tile.pop %s                     if pushed[0] <= popped[v1]:
+      ...                         ->           yield g1
+      tile.free %s                             while pushed[0] <= popped[v1]: yield g2
+    }                                      v2 = views[v1][popped[v1] % 2]
+                                           popped[v1] += 1
+                                           ...
+                                       run_sections((.., s0(0), s0(1)))
 
 Out of order sections are issued one after the other: which slot a push or pop is for
 does not depend on when it runs.
