@@ -268,6 +268,13 @@ class VectorOp(Instruction, ABC):
         """[m, n]: the box that is computed (of a reduction, the box that is read)."""
         return join_mixed(self.static_extents, self.extent_operands)
 
+    def box_of(self, form: Form) -> tuple[int, Mixed, Mixed]:
+        """What is read of an input of a form: the first column, rows, columns."""
+        rows, columns = self.extents
+        rows = 1 if form in (Form.COL, Form.ONE, Form.SCALAR) else rows
+        columns = 1 if form in (Form.ROW, Form.ONE, Form.SCALAR) else columns
+        return 0, rows, columns
+
     def reads(self) -> list[SSAValue]:
         return [value for value in self.arguments if isinstance(value.type, BufType)]
 

@@ -47,39 +47,49 @@ class Channel:
         self.half = kind.half_shape[0 if self.by_rows else 1]
         takers = cores if self.to_vector else cores[:1]
         self.views = [core.views(op) for core in takers]
-        self.reset()
+        self.pushed = [0] * (1 if self.to_vector else HALVES)
+        self.popped = [0] * len(takers)
+        self.freed = [0] * len(takers)
+        self.parts: list[list[Array | None]] = [
+            [None] * HALVES for _ in range(self.slots)
+        ]
+        """By slot and vector core: what fills it, if nothing ever writes to that."""
 
     def reset(self) -> None:
         """An empty channel, as at the start of a task."""
-        self.pushed = [0] * (1 if self.to_vector else HALVES)
-        self.popped = [0] * len(self.views)
-        self.freed = [0] * len(self.views)
+        for counts in (self.pushed, self.popped, self.freed):
+            counts[:] = [0] * len(counts)
 
     @property
     def name(self) -> str:
         return f"%{self.op.channel.name_hint or 'channel'}"
 
-    # Program order.
+    # Program order; the counts are looked at and changed in the generated code.
 
-    def is_full(self, core: int) -> bool:
-        """Whether a push would wait."""
-        return self.pushed[core] - min(self.freed) >= self.slots
+    def put(self, core: int, slot: int, box: Array, is_kept: object) -> None:
+        """Fill a slot; is_kept: with what nothing writes to, and when it is read."""
+        if is_kept:
+            self.parts[slot][core] = box
+        else:
+            self.parts[slot][core] = None
+            self.write(core, slot, box)
 
-    def is_empty(self, core: int) -> bool:
-        """Whether a pop would wait."""
-        return min(self.pushed) <= self.popped[core]
+    def fill(self, slot: int) -> None:
+        """Fill a slot with its parts."""
+        for core, part in enumerate(self.parts[slot]):
+            if part is not None:
+                self.write(core, slot, part)
 
-    def push(self, core: int, box: Array) -> None:
-        """Fill the next slot."""
-        self.write(core, self.next_push(core), box)
-
-    def pop(self, core: int) -> Array:
-        """The slot that was filled first."""
-        return self.views[core][self.next_pop(core)]
-
-    def free(self, core: int) -> None:
-        """Give back the slot that was popped first."""
-        self.next_free(core)
+    def holds(self, slot: int, rows: int, columns: int) -> bool:
+        """Whether the parts of a slot have all of its corner."""
+        first, second = (
+            (0, 0) if part is None else part.shape[:: 1 if self.by_rows else -1]
+            for part in self.parts[slot]
+        )
+        along, across = (rows, columns) if self.by_rows else (columns, rows)
+        if first[0] < self.half or second[0] == 0:
+            return along <= first[0] and across <= first[1]
+        return along <= self.half + second[0] and across <= min(first[1], second[1])
 
     # Both.
 

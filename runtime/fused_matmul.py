@@ -9,7 +9,8 @@ boxes lie side by side in memory are multiplied at once.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +20,7 @@ from pyptoc.dialects.record import record
 from pyptoc.runtime.ahead import Ahead, Operand
 from pyptoc.runtime.decode import Decode
 from pyptoc.runtime.images import Box, Images
+from pyptoc.runtime.kept_work import Parts
 from pyptoc.runtime.matmul import (
     MX_GROUP,
     Scratch,
@@ -30,6 +32,7 @@ from pyptoc.runtime.matmul import (
 )
 
 Array = NDArray[Any]
+MOST_PLANS = 2**12
 LARGEST = 2**21
 """Elements of an operand that is joined from several boxes."""
 
@@ -138,6 +141,8 @@ class FusedMatmul:
     scratch: Scratch
     images: Images
     ahead: Ahead
+    plans: dict[Hashable, list[tuple[Step, int]]] = field(default_factory=dict)
+    """The steps of loops, by what they depend on."""
 
     def run(
         self,
@@ -145,30 +150,49 @@ class FusedMatmul:
         sources: tuple[Array, ...],
         c: Array,
         bias: Array | None,
+        key: Hashable = None,
     ) -> None:
         """Do all steps, at once if their boxes lie side by side along K.
 
         sources: the L1 buffers of A and B and, for MX, of their scales. bias: what sums
-        start at, [1, n].
+        start at, [1, n]. key: what the steps depend on; remember them by that.
         """
-        pieces: list[Piece] = []
-        self.put_off(steps, sources, pieces)
+        plan = self._plan(steps, len(sources) > 2)
+        if key is not None:
+            if len(self.plans) >= MOST_PLANS:
+                self.plans.clear()
+            self.plans[key] = plan
+        self.redo(plan, sources, c, bias)
+
+    def redo(
+        self,
+        plan: Sequence[tuple[Step, int]],
+        sources: tuple[Array, ...],
+        c: Array,
+        bias: Array | None,
+    ) -> None:
+        """Do steps that are known."""
+        pieces = [self._piece(step, depth, sources) for step, depth in plan]
         self.finish(pieces, c, bias)
 
     def put_off(
         self, steps: Sequence[Step], sources: tuple[Array, ...], pieces: list[Piece]
     ) -> None:
         """Append what the steps are to do."""
-        if not steps:
-            return
-        depths = [step.k for step in steps]
-        if len(steps) > 1 and self.side_by_side(steps, len(sources) > 2):
-            depths = [sum(depths)]
-        for step, depth in zip(steps, depths, strict=False):
-            at_a, at_b = (step.a, step.scale_a), (step.b, step.scale_b)
-            a = self._operand(self.a, sources[::2], at_a, step.m, depth)
-            b = self._operand(self.b, sources[1::2], at_b, step.n, depth)
-            pieces.append(Piece(step.accumulate, step.m, step.n, depth, a, b))
+        for step, depth in self._plan(steps, len(sources) > 2):
+            pieces.append(self._piece(step, depth, sources))
+
+    def _plan(self, steps: Sequence[Step], mx: bool) -> list[tuple[Step, int]]:
+        """The steps that are done, each with its depth."""
+        if len(steps) > 1 and self.side_by_side(steps, mx):
+            return [(steps[0], sum(step.k for step in steps))]
+        return [(step, step.k) for step in steps]
+
+    def _piece(self, step: Step, depth: int, sources: tuple[Array, ...]) -> Piece:
+        at_a, at_b = (step.a, step.scale_a), (step.b, step.scale_b)
+        a = self._operand(self.a, sources[::2], at_a, step.m, depth)
+        b = self._operand(self.b, sources[1::2], at_b, step.n, depth)
+        return Piece(step.accumulate, step.m, step.n, depth, a, b)
 
     def _operand(
         self,
@@ -301,20 +325,54 @@ class FusedMatmul:
         size = rows * columns
         first, last = operand[0].source, operand[-1].source
         if not (first.keep and last.keep):
-            fixed = first.fixed and last.fixed
-            # The products of a loop often have one operand in common.
-            found = self.scratch.held(name, (side, operand)) if fixed else None
-            if found is None:
-                found = side.image(arrays(operand), self.scratch.room(name, size))
-                if fixed:
-                    self.scratch.hold(name, (side, operand), found)
-            return found
+            found = None
+            if first.again or id(first) in self.images.known:
+                found = self._recent_image(side, operand)
+            return self._held_image(side, operand, name) if found is None else found
         key = name, side.k_axis, operand
         found = self.images.kept.get(key)
         if found is None:
             found = side.image(arrays(operand), self.images.room(size))
             self.images.keep(key, found)
         return found
+
+    def _held_image(self, side: Side, operand: Boxes, name: str) -> Array:
+        """The image of an operand, made unless the product before had the same."""
+        fixed = operand[0].source.fixed and operand[-1].source.fixed
+        found = self.scratch.held(name, (side, operand)) if fixed else None
+        if found is None:
+            rows, columns = operand[0].shape
+            found = side.image(arrays(operand), self.scratch.room(name, rows * columns))
+            if fixed:
+                self.scratch.hold(name, (side, operand), found)
+        return found
+
+    def _recent_image(self, side: Side, operand: Boxes) -> Array | None:
+        """The image of a box that is multiplied again soon; None if it is not kept."""
+        box, store = operand[0], self.images.store
+        if len(operand) > 1 or box.source.dtype == np.float32:
+            return None
+        known = self.images.known.get(id(box.source))
+        what = box.source if known is None else (id(known[0]), id(known[1]))
+        key = side.decode, what, box.at, box.shape
+        found = store.images.get(key)
+        if found is not None:
+            return found.arrays[0]
+        parts: tuple[Array, ...] = ()
+        if known is not None:
+            first, second, channel, slot = known
+            parts = first, second
+            channel.fill(slot)
+            row, rest = divmod(box.at, box.source.strides[0])
+            column = rest // box.source.dtype.itemsize
+            if not channel.holds(slot, row + box.shape[0], column + box.shape[1]):
+                return None
+        room = store.room(4 * box.shape[0] * box.shape[1])
+        if room is None:
+            return None
+        image = side.image(arrays(operand), room.view(np.float32))
+        store.images.put(key, Parts([image, *parts], [room]))
+        return image
 
 
 def _moved(piece: Piece, by: Sequence[int]) -> Piece:

@@ -37,6 +37,8 @@ from pyptoc.dialects.tile_mixed import SectionOp
 from pyptoc.dialects.tile_read import ReadOp
 from pyptoc.dialects.tile_transfer import LoadOp
 from pyptoc.dialects.tile_types import Space
+from pyptoc.runtime.channels import Channel
+from pyptoc.runtime.kept_work import Store
 from pyptoc.runtime.memory import Memory, aligned, may_overlap
 
 Array = NDArray[Any]
@@ -65,8 +67,10 @@ class Source:
     """The axes of the grid, of more than one task, that its boxes do not depend on."""
     moves: Axes
     """The axes of the grid that move its boxes along rows and along columns."""
-    fixed: bool
+    fixed: bool = False
     """Whether nothing in this launch is stored to it."""
+    again: bool = False
+    """Whether a task multiplies its boxes several times."""
 
     @staticmethod
     def of(
@@ -75,6 +79,7 @@ class Source:
         free: frozenset[int] = frozenset(),
         moves: Axes = (frozenset(), frozenset()),
         fixed: bool = False,
+        again: bool = False,
     ) -> Source:
         """dims: which dimensions of the array are rows and columns, -1 for none."""
         row, column = (array.strides[dim] if dim >= 0 else 0 for dim in dims)
@@ -83,7 +88,7 @@ class Source:
         strides, sizes = (row, column), (rows, columns)
         raw = _raw(array)
         keep = bool(free)
-        return Source(raw, array.dtype, strides, keep, sizes, free, moves, fixed)
+        return Source(raw, array.dtype, strides, keep, sizes, free, moves, fixed, again)
 
     def beyond(self, at: int, axis: int) -> int:
         """Rows or columns from the one of byte `at` to the last."""
@@ -139,7 +144,12 @@ class Box(NamedTuple):
 class Images:
     """The images of one launch of one kernel."""
 
-    def __init__(self) -> None:
+    def __init__(self, store: Store | None = None) -> None:
+        self.store = store or Store()
+        """Where images are kept for a few tasks."""
+        self.known: dict[int, tuple[Array, Array, Channel, int]] = {}
+        """By the identity of the source of a slot of a channel: the kept parts that
+        fill it, when it is read (`moved.py`), the channel, and the slot's number."""
         self.origins: dict[int, Box] = {}
         """What slots stand for, by the identity of the slot's array."""
         self.slots: dict[int, tuple[Array, Box]] = {}
@@ -156,6 +166,7 @@ class Images:
 
     def clear(self) -> None:
         """Forget everything, before and after a launch: memory may change between."""
+        self.known.clear()
         if not (self.sources or self.origins or self.kept):
             return
         self.origins.clear()
@@ -191,10 +202,10 @@ class Images:
         if not load.is_safe(memories):
             return None
         free = load.free(grid)
-        key = load.number, load.dims, free, load.moves
+        key = load.number, load.dims, free, load.moves, load.again
         if key not in self.sources:
             array = memories[load.number].array
-            self.sources[key] = Source.of(array, load.dims, free, load.moves, True)
+            self.sources[key] = Source.of(array, *key[1:4], True, load.again)
         return self.sources[key]
 
     def load(
@@ -245,6 +256,8 @@ class DirectLoad:
     """The axes that its first row, and its first column, go with, and nothing else."""
     stored: frozenset[int]
     """The numbers of the buffer arguments that the kernel stores to."""
+    again: bool
+    """Whether it is multiplied in a loop that it is not in itself."""
 
     def is_safe(self, memories: Sequence[Memory]) -> bool:
         """Whether nothing is stored to what it loads."""
@@ -278,8 +291,26 @@ def direct_loads(
             number = numbers[load.memory]
             if number not in stored:
                 axes, along = _free_axes(kernel, load), _moves(kernel, load)
-                found[load] = DirectLoad(number, load.box_dims, axes, along, stored)
+                again = any(
+                    user in moves and load.parent and is_in_loop_of(user, load.parent)
+                    for user in _users(alloc.results[0])
+                )
+                found[load] = DirectLoad(
+                    number, load.box_dims, axes, along, stored, again
+                )
     return found
+
+
+def is_in_loop_of(op: Operation, block: Block) -> bool:
+    """Whether an operation is in a loop, at some depth, of a block."""
+    inside = False
+    while op.parent is not block:
+        parent = op.parent_op()
+        if parent is None:
+            return False
+        inside = inside or isinstance(parent, scf.ForOp)
+        op = parent
+    return inside
 
 
 def _meet(alloc: Allocation, other: Allocation) -> bool:
@@ -372,5 +403,5 @@ def _sources(value: SSAValue) -> Iterator[SSAValue] | None:
         loop = owner.parent_op()
         if isinstance(loop, scf.ForOp) and value is owner.args[0]:
             return iter((loop.lb, loop.ub, loop.step))
-        return iter(()) if isinstance(loop, KernelOp) else None
+        return iter(()) if isinstance(loop, KernelOp | SectionOp) else None
     return None if owner.regions else iter(cast("Any", owner).operands)

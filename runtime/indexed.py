@@ -10,7 +10,7 @@ every other dimension, and the places along the axes.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -25,8 +25,7 @@ Key = tuple["slice[int, int, None] | Array", ...]
 """A subscript: ranges, and an array of places along each axis."""
 
 
-@record
-class Place:
+class Place(NamedTuple):
     """The numbers of one execution of an indexed access."""
 
     offsets: tuple[int, ...]
@@ -63,6 +62,12 @@ class Access:
         counts = {"row": at.rows, "column": at.columns}
         return indices[0, : counts.get(self.per, 1)].astype(np.int64)
 
+    def places(
+        self, indices: Sequence[Array], table: Array | None, at: Place
+    ) -> list[Array]:
+        """Places along each axis, from its offset on, where no index is missing."""
+        return self.locate([self.given(each, at) for each in indices], at, table)[0]
+
     def locate(
         self, given: Sequence[Array], at: Place, table: Array | None
     ) -> tuple[list[Array], Array | None]:
@@ -73,9 +78,8 @@ class Access:
         for number, indices in enumerate(given):
             limit = at.bounds[number]
             legal = limit if self.page is None else at.bounds[1] * self.page
-            # Negative ones are the greatest of all.
-            bad = indices.view(np.uint64) >= max(legal, 0)
-            if not bad.any():
+            bad = _beyond(indices, legal)
+            if bad is None:
                 continue
             if missing is not None:
                 bad &= ~missing
@@ -103,13 +107,14 @@ class Access:
         used = given if missing is None else np.where(missing, 0, given)
         if not len(entries):
             return used
-        pages = entries[used // self.page]
-        places = pages * self.page + used % self.page
-        # A negative page has negative places, the greatest of all.
-        bad = places.view(np.uint64) >= max(limit, 0)
-        if missing is not None:
+        numbers, rest = np.divmod(used, self.page)
+        pages = entries[numbers]
+        places = pages * self.page + rest
+        # A negative page has negative places.
+        bad = _beyond(places, limit)
+        if bad is not None and missing is not None:
             bad &= ~missing
-        if bad.any():
+        if bad is not None and bad.any():
             page = int(pages[bad][0])
             rule = f"pages are 0 to {limit // self.page - 1}"
             self.fail(given, bad, at, rule, f" is in page {page}")
@@ -144,12 +149,12 @@ class Access:
     def check_box(self, shape: Sequence[int], at: Place) -> None:
         """The box lies in the memory, with all legal rows."""
         for dim, (offset, size) in enumerate(zip(at.offsets, shape, strict=True)):
-            extent = self.extent(dim, at)
-            if offset < 0 or offset + extent > size:
-                raise_out_of_bounds(
-                    self.op,
-                    f"dimension {dim}, {offset} +: {extent} of a memory of {size}",
-                )
+            self.check_dimension(dim, offset, self.extent(dim, at), size)
+
+    def check_dimension(self, dim: int, offset: int, extent: int, size: int) -> None:
+        if offset < 0 or offset + extent > size:
+            message = f"dimension {dim}, {offset} +: {extent} of a memory of {size}"
+            raise_out_of_bounds(self.op, message)
 
     def extent(self, dim: int, at: Place) -> int:
         """How far the box goes along a dimension; along an axis, the legal rows."""
@@ -207,6 +212,16 @@ class Access:
         if self.per == "row":
             return box
         return (box.T if self.row_dim > self.column_dim >= 0 else box)[None]
+
+
+def _beyond(numbers: Array, limit: int) -> Array | None:
+    """Which i64 are not in 0 to limit - 1; None if all are."""
+    # As unsigned numbers the negative ones are the greatest.
+    unsigned, limit = numbers.view(np.uint64), max(limit, 0)
+    if np.maximum.reduce(unsigned, axis=None, initial=0) < limit:
+        return None
+    bad = unsigned >= limit
+    return bad if bad.any() else None
 
 
 def choose(key: Key, chosen: Array) -> Key:

@@ -80,10 +80,14 @@ def apart(a: Array, b: Array) -> Array:
 
 def product(a: Array, b: Array, c: Array, part: Array, accumulate: bool) -> None:
     """`c (+)= a @ b`: a [m, k] and b [k, n] in f32, c [m, n] in f32 or i32."""
-    depth = a.shape[1]
+    (rows, depth), columns = a.shape, b.shape[1]
     # The stride of a vector changes the order in which a library adds it up.
-    a = np.ascontiguousarray(a) if c.shape[0] == 1 else a
-    b = apart(a, np.ascontiguousarray(b) if c.shape[1] == 1 else b)
+    if rows == 1:
+        a = np.ascontiguousarray(a)
+    if columns == 1:
+        b = np.ascontiguousarray(b)
+    if rows == columns:
+        b = apart(a, b)
     if c.dtype == np.int32:
         _integer_product(a, b, c, part, accumulate)
     elif not accumulate:
@@ -92,7 +96,6 @@ def product(a: Array, b: Array, c: Array, part: Array, accumulate: bool) -> None
         else:
             c[...] = 0
     elif depth:
-        rows, columns = c.shape
         flat = part[: rows * columns].reshape(rows, columns)
         np.matmul(a, b, out=flat)
         np.add(c, flat, out=c)

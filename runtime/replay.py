@@ -25,7 +25,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from pyptoc.dialects.expr import to_python
 from pyptoc.dialects.pypto.scalars import IndexOp
 from pyptoc.dialects.record import record
-from pyptoc.dialects.tile import SlotOp, allocation_of
+from pyptoc.dialects.tile import AllocOp, SlotOp, allocation_of
 from pyptoc.dialects.tile_flags import BarrierOp, FlagOp
 from pyptoc.dialects.tile_move import MoveOp
 from pyptoc.dialects.tile_transfer import LoadOp
@@ -85,14 +85,37 @@ def layout_of(
     return Layout(before, _key((loop, *ops), before, inside), found, tuple(starts))
 
 
-def _invariant(
-    block: Block, ops: Sequence[Operation]
-) -> tuple[tuple[IndexOp, ...], set[Value]]:
-    """Numbers that could be computed before the loop, and what is made in it."""
+def numbers_of_loop(block: Block) -> tuple[SSAValue, ...] | None:
+    """The numbers from outside that a loop of moves and matmuls depends on.
+
+    None: it has something else.
+    """
+    loop = block.parent_op()
+    if not isinstance(loop, scf.ForOp) or loop.results:
+        return None
+    ops = tuple(block.ops)
+    for op in ops:
+        is_step = isinstance(op, MoveOp) or op.name in ("tile.matmul", "tile.matmul_mx")
+        expected = isinstance(op, AllocOp | SlotOp | FlagOp | BarrierOp)
+        if not (is_step or expected or op.name in _PURE):
+            return None
+    return _key((loop, *ops), (), _inside(block, ops))
+
+
+def _inside(block: Block, ops: Sequence[Operation]) -> set[Value]:
+    """The values that are made in a loop."""
     inside: set[Value] = set(block.args)
     for op in ops:
         inside.update(op.results)
         inside.update(arg for region in op.regions for arg in region.block.args)
+    return inside
+
+
+def _invariant(
+    block: Block, ops: Sequence[Operation]
+) -> tuple[tuple[IndexOp, ...], set[Value]]:
+    """Numbers that could be computed before the loop, and what is made in it."""
+    inside = _inside(block, ops)
     before: list[IndexOp] = []
     for op in ops:
         if isinstance(op, IndexOp) and not inside.intersection(op.operands):

@@ -32,15 +32,18 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 from pyptoc.dialects.npu_kernel import KernelOp
 from pyptoc.dialects.pypto.scalars import DimOp, IndexOp
 from pyptoc.dialects.record import record
-from pyptoc.dialects.tile import AllocOp, SlotOp
+from pyptoc.dialects.tile import AllocOp, SlotOp, allocation_of
+from pyptoc.dialects.tile_alloc import Allocation
 from pyptoc.dialects.tile_channel import HALVES
 from pyptoc.dialects.tile_flags import FlagOp, SetFlagOp
-from pyptoc.dialects.tile_types import Instruction, buffer_type
+from pyptoc.dialects.tile_types import BufType, Instruction, buffer_type
 from pyptoc.dialects.walk import ROW, Walk
 from pyptoc.runtime import (
     translate_cube,
     translate_indexing,
     translate_mixed,
+    translate_moved,
+    translate_repeated,
     translate_transfer,
     translate_vector,
 )
@@ -83,7 +86,7 @@ class Core:
 
     @property
     def is_plain(self) -> bool:
-        """Whether what cannot be seen in values may be left out."""
+        """Whether work may be left out that no value depends on."""
         return self.fuse and not self.check and self.pipes is None
 
     def larger(self, times: int) -> Core:
@@ -124,6 +127,8 @@ class KernelTranslator(Translator):
         """Values known to lie in 0 .. limit, from checks that were written before."""
         self.boxes: dict[str, str] = {}
         """Locals that hold a slice, by its text."""
+        self.follows: dict[Allocation, set[str]] = {}
+        """Which of these hold only until a buffer is written, by the buffer."""
         self.stand_ins: dict[SSAValue, str] = {}
         """Locals that hold the box in gm of a buffer (`in_place.py`)."""
         self.at_launch: list[Callable[[], None]] = []
@@ -137,6 +142,7 @@ class KernelTranslator(Translator):
         the cores that do."""
         self.handlers |= {
             "scf.for": self._loop,
+            "pypto.index": self._kept_index,
             "tile.alloc": self._alloc,
             "tile.slot": self._slot,
             "tile.set_flag": self._flag,
@@ -150,7 +156,9 @@ class KernelTranslator(Translator):
             **translate_mixed.handlers(self),
         }
         self.casts = cast_chains(kernel) if core.is_plain else {}
+        self.repeated = translate_repeated.RepeatedWork(self)
         self.cube = translate_cube.Groups(self)
+        self.moves = translate_moved.MovedImages(self)
         self.in_place = translate_transfer.InPlaceTransfers(self)
         self._write()
         self.run: Callable[..., None] = self.compiled("kernel")
@@ -194,6 +202,7 @@ class KernelTranslator(Translator):
             prepare()
         self.guarded(self.run, grid, tasks, memories, scalars)
         self.cube.forget()
+        self.repeated.store.forget()
 
     def place(self, op: Operation | None, values: dict[str, Any]) -> str:
         """`in task (%i = 0) of @k, in loop (%k = 256)`"""
@@ -213,6 +222,7 @@ class KernelTranslator(Translator):
                 self.line(f"{self.define(scalar)} = scalars[{number}]")
             self.cube.begin_launch()
             self.in_place.begin_launch()
+            self.repeated.begin_launch()
             self._same_for_all_tasks(kernel)
             names = "".join(f"{self.define(index)}," for index in kernel.grid_args)
             self.line(f"for ({names}) in tasks:")
@@ -253,6 +263,8 @@ class KernelTranslator(Translator):
             self.line(f"{self.bind(self.core.poison)}()")
         if self.core.pipes is not None:
             self.line("issued = []")
+        if self.repeated.pieces or self.cube.keeps:
+            self.line(f"{self.bind(self.repeated.store.begin_task)}()")
         self.block(block)
         self.op = None
         if self.core.pipes is not None:
@@ -291,11 +303,30 @@ class KernelTranslator(Translator):
             self.limits, self.boxes = limits, boxes
 
     def operation(self, op: Operation) -> None:
-        if op in self.before_tasks:
-            return
+        if op not in self.before_tasks and not self.repeated.takes(op):
+            self.perform(op)
+
+    def perform(self, op: Operation) -> None:
+        """Write one operation."""
+        self._forget_written(op)
         if not self.cube.belongs_to_group(op):
             self.in_place.before(op)
             super().operation(op)
+            self.moves.after(op)
+
+    def until_written(self, buffer: SSAValue, text: str) -> None:
+        """A local, of that text, holds until something writes the buffer."""
+        self.follows.setdefault(allocation_of(buffer), set()).add(text)
+
+    def _forget_written(self, op: Operation) -> None:
+        changed = list(self.follows)
+        if not op.regions:
+            written = op.writes() if isinstance(op, Instruction) else ()
+            buffers = [v for v in written if isinstance(v.type, BufType)]
+            changed = list(map(allocation_of, buffers))
+        for alloc in changed:
+            for text in self.follows.pop(alloc, ()):
+                self.boxes.pop(text, None)
 
     @contextmanager
     def in_section(self, half: str, cube: bool) -> Generator[None]:
@@ -424,12 +455,22 @@ class KernelTranslator(Translator):
 
     def kept(self, text: str) -> str:
         """A local with the value of `text`, written once in a scope."""
-        if self.core.pipes is not None:
-            return text
+        return text if self.core.pipes is not None else self.named(text)
+
+    def named(self, text: str) -> str:
+        """The same for what stands outside of the actions of pipes."""
         if text not in self.boxes:
             self.boxes[text] = self.fresh()
             self.line(f"{self.boxes[text]} = {text}")
         return self.boxes[text]
+
+    def _kept_index(self, op: Operation) -> None:
+        """A number; what is computed alike in this scope is there already."""
+        text = self.expression(op)
+        for known, name in self.boxes.items():
+            if known in text and known != text and _is_call(known):
+                text = re.sub(rf"\b{re.escape(known)}", name, text)
+        self.names[op.results[0]] = self.named(text)
 
     def _dim(self, op: Operation) -> None:
         dim = cast(DimOp, op)
@@ -456,6 +497,17 @@ class KernelTranslator(Translator):
 
         text = self.ref(value)
         self.line(f"if not 0 <= {text} <= {limit}: {self.bind(fail)}({text})")
+
+
+def _is_call(text: str) -> bool:
+    """Whether it is `min(..)` or `max(..)` as a whole."""
+    inside = text[4:-1]
+    depth = 0
+    for character in inside:
+        depth += (character == "(") - (character == ")")
+        if depth < 0:
+            return False
+    return text[:4] in ("min(", "max(") and text[-1] == ")"
 
 
 def memory_shape(memory: SSAValue) -> Sequence[int]:

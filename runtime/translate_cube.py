@@ -39,7 +39,7 @@ from pyptoc.runtime.fused_matmul import FusedMatmul, Side, Step
 from pyptoc.runtime.images import Images, direct_loads
 from pyptoc.runtime.matmul import product, product_mx, start_at
 from pyptoc.runtime.numerics import storage_dtype
-from pyptoc.runtime.replay import layout_of
+from pyptoc.runtime.replay import layout_of, numbers_of_loop
 from pyptoc.runtime.translate_transfer import check_source_box
 
 if TYPE_CHECKING:
@@ -124,8 +124,13 @@ class Groups:
         self.of: dict[Operation, Group] = {}
         self.steps: dict[Block, str] = {}
         """The list of steps of each loop that is one group."""
-        self.images = Images()
+        self.sites: dict[Block | None, str] = {}
+        self.keys: dict[Block | None, str] = {}
+        """Of such a loop, whose steps may be known: its group, what they depend on."""
+        self.images = Images(to.repeated.store)
         self.ahead = Ahead()
+        self.keeps = False
+        """Whether images of what is loaded are kept from one trip to the next."""
         self.direct: dict[Operation, str] = {}
         """Loads that need not be made, with the locals of what they read then."""
         self.pieces = self.site = ""
@@ -147,6 +152,7 @@ class Groups:
             to.at_launch.append(self.forget)
             to.scope["load"] = self.images.load
             source = to.bind(self.images.source)
+            self.keeps = any(direct.again for direct in loads.values())
             for load, direct in loads.items():
                 self.direct[load] = name = to.fresh()
                 to.line(f"{name} = {source}({to.bind(direct)}, memories, grid)")
@@ -198,9 +204,9 @@ class Groups:
         group in it needs: then the products are put off until after it.
         """
         to = self.to
-        if self.only_group(block) is not None:
-            self.steps[block] = to.fresh("steps")
-            to.line(f"{self.steps[block]} = []")
+        only = self.only_group(block)
+        if only is not None:
+            self._begin_steps(block, only)
             return True
         group = None if self.pieces else self.deferred_group(block)
         if group is None:
@@ -210,6 +216,24 @@ class Groups:
         self._begin_replay(block, group)
         to.line(f"{self.pieces} = []")
         return True
+
+    def _begin_steps(self, block: Block, group: Group) -> None:
+        """Before a loop that is one group: do its steps if they are known."""
+        to = self.to
+        key = None if self.pieces else numbers_of_loop(block)
+        if key is not None:
+            to.op = group.matmul
+            site = self.sites[block] = to.bind(self._site(group))
+            self.keys[block], plan = to.fresh(), to.fresh()
+            to.line(f"{self.keys[block]} = {to.tuple_of(key)}")
+            to.line(f"{plan} = {site}.plans.get({self.keys[block]})")
+            sources = to.tuple_of([move.source for move in group.moves])
+            redo = f"{site}.redo({plan}, {sources}, {self._dest(group)})"
+            to.line(f"if {plan} is not None: {redo}")
+            to.line("else:")
+            to.depth += 1
+        self.steps[block] = to.fresh("steps")
+        to.line(f"{self.steps[block]} = []")
 
     def _begin_replay(self, block: Block, group: Group) -> None:
         """Before a loop whose products are put off: do those that are known instead."""
@@ -260,7 +284,9 @@ class Groups:
         """After that loop: do the steps, or what was put off."""
         group = self.only_group(block)
         if group is not None:
-            self._write(group, self.steps[block])
+            self._write(group, self.steps[block], block)
+            if block in self.keys:
+                self.to.depth -= 1
             return
         group = self.deferred_group(block)
         assert group is not None
@@ -272,14 +298,16 @@ class Groups:
             to.depth -= 1
         self.pieces = ""
 
-    def _write(self, group: Group, steps: str) -> None:
-        """Write that steps are done, or put off."""
+    def _write(self, group: Group, steps: str, block: Block | None = None) -> None:
+        """Write that steps are done, or put off. block: of the loop that made them."""
         to = self.to
         to.op = group.matmul
         sources = to.tuple_of([move.source for move in group.moves])
         if not self.pieces:
-            site = to.bind(self._site(group))
-            to.line(f"{site}.run({steps}, {sources}, {self._dest(group)})")
+            key = self.keys.get(block)
+            site = self.sites.get(block) or to.bind(self._site(group))
+            known = "" if key is None else f", {key}"
+            to.line(f"{site}.run({steps}, {sources}, {self._dest(group)}{known})")
             return
         to.line(f"{self.site}.put_off({steps}, {sources}, {self.pieces})")
         dest = self._dest(group)

@@ -3,12 +3,14 @@ Mixed kernels in the generated source (see `translate.py`, `channels.py`).
 
 In program order a section is a generator, which yields where it would wait:
 
-    tile.section vector (%half) {          def s0(v1):
-      %b = tile.pop %s                         if g0.is_empty(v1): yield g1
-      ...                             ->       while g0.is_empty(v1): yield g2
-      tile.free %s                             v2 = g0.pop(v1)
-    }                                          ...
-                                           run_sections((.., s0(0), s0(1)))
+    tile.section vector (%half) {      def s0(v1):
+      %b = tile.pop %s                     if pushed[0] <= popped[v1]:
+      ...                         ->           yield g1
+      tile.free %s                             while pushed[0] <= popped[v1]: yield g2
+    }                                      v2 = views[v1][popped[v1] % 2]
+                                           popped[v1] += 1
+                                           ...
+                                       run_sections((.., s0(0), s0(1)))
 
 Out of order sections are issued one after the other: which slot a push or pop is for
 does not depend on when it runs.
@@ -18,9 +20,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
 from pyptoc.dialects.npu_attrs import Unit
+from pyptoc.dialects.record import record
 from pyptoc.dialects.tile_channel import HALVES, ChannelOp, channel_type
 from pyptoc.dialects.tile_mixed import FreeOp, PopOp, PushOp, SectionOp
 from pyptoc.runtime.channels import Channel, Waiting
@@ -41,15 +44,51 @@ def handlers(to: KernelTranslator) -> dict[str, Handler]:
     }
 
 
+@record
+class _Counts:
+    """A channel, and the globals of how often each core has done what with it."""
+
+    channel: Channel
+    pushed: str
+    popped: str
+    freed: str
+
+    def is_full(self, core: str) -> str:
+        """Whether a push would wait."""
+        pushed, slots = f"{self.pushed}[{core}]", self.channel.slots
+        takers = range(len(self.channel.freed))
+        return " or ".join(f"{pushed} - {self.freed}[{n}] >= {slots}" for n in takers)
+
+    def is_empty(self, core: str) -> str:
+        """Whether a pop would wait."""
+        popped, givers = f"{self.popped}[{core}]", range(len(self.channel.pushed))
+        return " or ".join(f"{self.pushed}[{n}] <= {popped}" for n in givers)
+
+    def next_push(self, core: str) -> str:
+        return self._slot(f"{self.pushed}[{core}]")
+
+    def next_pop(self, core: str) -> str:
+        return self._slot(f"{self.popped}[{core}]")
+
+    def _slot(self, count: str) -> str:
+        slots = self.channel.slots
+        return "0" if slots == 1 else f"{count} % {slots}"
+
+
 class Mixed:
     """Writes sections and channels of one kernel."""
 
     def __init__(self, to: KernelTranslator) -> None:
         self.to = to
+        self.counts: dict[SSAValue, _Counts] = {}
 
     def channel(self, op: ChannelOp) -> None:
         to = self.to
-        name = to.names[op.channel] = to.bind(Channel(op, to.core.all_buffers))
+        channel = Channel(op, to.core.all_buffers)
+        name = to.names[op.channel] = to.bind(channel)
+        self.counts[op.channel] = _Counts(
+            channel, *map(to.bind, (channel.pushed, channel.popped, channel.freed))
+        )
         to.channels.append(name)
         to.line(f"{name}.reset()")
 
@@ -79,9 +118,15 @@ class Mixed:
         to.check_extents(op.source, rows, columns)
         channel, core = to.ref(op.channel), to.half
         if to.core.pipes is None:
-            self._wait(op, f"{channel}.is_full({core})", "a free slot")
-            box = to.corner(op.source, rows, columns)
-            to.line(f"{channel}.push({core}, {box})")
+            counts = self.counts[op.channel]
+            self._wait(op, counts.is_full(core), "a free slot")
+            box, slot = to.corner(op.source, rows, columns), counts.next_push(core)
+            if op.channel in to.moves.channels:
+                is_kept = to.repeated.parts[op.source]
+                to.line(f"{channel}.put({core}, {slot}, {box}, {is_kept})")
+            else:
+                to.line(f"{channel}.write({core}, {slot}, {box})")
+            to.line(f"{counts.pushed}[{core}] += 1")
             return
         slot = to.fresh()
         to.line(f"{slot} = {channel}.next_push({core})")
@@ -93,8 +138,17 @@ class Mixed:
         to = self.to
         channel, core = to.ref(op.channel), to.half
         if to.core.pipes is None:
-            self._wait(op, f"{channel}.is_empty({core})", "a full slot")
-            to.line(f"{to.define(op.buffer)} = {channel}.pop({core})")
+            counts = self.counts[op.channel]
+            self._wait(op, counts.is_empty(core), "a full slot")
+            slot, views = counts.next_pop(core), f"{to.bind(counts.channel.views)}"
+            if op.channel in to.moves.channels:
+                name = to.fresh()
+                to.line(f"{name} = {slot}")
+                to.names[op.buffer] = f"{views}[{core}][{name}]"
+                to.moves.popped(op, name)
+            else:
+                to.line(f"{to.define(op.buffer)} = {views}[{core}][{slot}]")
+            to.line(f"{counts.popped}[{core}] += 1")
             return
         slot = to.fresh()
         to.line(f"{slot} = {channel}.next_pop({core})")
@@ -105,7 +159,10 @@ class Mixed:
         to = self.to
         channel, core = to.ref(op.channel), to.half
         if to.core.pipes is None:
-            to.line(f"{channel}.free({core})")
+            counts = self.counts[op.channel]
+            freed, popped = f"{counts.freed}[{core}]", f"{counts.popped}[{core}]"
+            to.line(f"if {freed} < {popped}: {freed} += 1")
+            to.line(f"else: {channel}.next_free({core})")
             return
         slot = to.fresh()
         to.line(f"{slot} = {channel}.next_free({core})")
@@ -118,8 +175,9 @@ class Mixed:
         first, again = (
             to.bind(Waiting(op, what, moved=moved)) for moved in (True, False)
         )
-        to.line(f"if {condition}: yield {first}")
-        to.line(f"while {condition}: yield {again}")
+        to.line(f"if {condition}:")
+        to.line(f"    yield {first}")
+        to.line(f"    while {condition}: yield {again}")
 
     def _tokens(
         self, op: Operation, slot: str, waits: str | None, sets: str | None

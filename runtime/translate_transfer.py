@@ -30,6 +30,7 @@ from pyptoc.runtime.vector_math import Rounding
 
 if TYPE_CHECKING:
     from pyptoc.runtime.translate import KernelTranslator
+    from pyptoc.runtime.translate_repeated import RepeatedWork
 
 _COMBINE = {"add": np.add, "max": np.maximum, "min": np.minimum}
 _BY_ASSIGNMENT = ("f32", "f16", "bf16", "i32")
@@ -70,12 +71,12 @@ def _transposed(to: KernelTranslator, op: LoadOp, box: str) -> str:
         frozenset(used_axes(to.kernel, (second,), read=False) or ()),
         to.core.scratch,
     )
-    plain = to.core.fuse and not to.core.check and to.core.pipes is None
+    plain = to.core.is_plain
     if not plain or len(op.mixed_offsets) > 2 or number in to.stored:
         return f"{to.bind(panels.close)}({box}).T"
     to.at_launch.append(panels.clear)
     rows, columns = op.extents
-    ends = f"{_sum(to, first, columns)}, {_sum(to, second, rows)}"
+    ends = f"{add(to, first, columns)}, {add(to, second, rows)}"
     corners = f"{to.ref(first)}, {to.ref(second)}, {ends}"
     return f"{to.bind(panels)}(memories, grid, {corners})"
 
@@ -202,7 +203,7 @@ def _checked_box(to: KernelTranslator, op: LoadOp | StoreOp) -> str:
     for dim, offset in enumerate(op.mixed_offsets):
         extent = op.extents[op.box_dims.index(dim)] if dim in op.box_dims else 1
         start, size = to.ref(offset), to.size_of(memory, dim)
-        end = _sum(to, offset, extent)
+        end = add(to, offset, extent)
         whole = offset == 0 and str(extent) == size
         box = ":" if whole else f"{start}:{end}"
         ranges.append(box if dim in op.box_dims else start)
@@ -218,7 +219,7 @@ def _checked_box(to: KernelTranslator, op: LoadOp | StoreOp) -> str:
     return f"{to.ref(memory)}[{', '.join(ranges) or '()'}]"
 
 
-def _sum(to: KernelTranslator, offset: Value, extent: Value) -> str:
+def add(to: KernelTranslator, offset: Value, extent: Value) -> str:
     if isinstance(offset, int):
         if isinstance(extent, int):
             return str(offset + extent)
@@ -266,8 +267,19 @@ class InPlaceTransfers:
         self.apart: dict[Operation, str] = {}
         """The local that says whether a transfer need not be made."""
         self.boxes: dict[StoreOp, str] = {}
-        if to.core.fuse and not to.core.check and to.core.pipes is None:
+        if to.core.is_plain:
             self.found = in_place(to.kernel, to.stored)
+            self._leave_to(to.repeated)
+
+    def _leave_to(self, repeated: RepeatedWork) -> None:
+        """Buffers that repeated work has to fill are filled."""
+        outputs = repeated.outputs()
+        for load in [op for op in self.found.loads if op.dest in outputs]:
+            del self.found.loads[load]
+        for first, store in list(self.found.first.items()):
+            users = [use.operation for use in store.source.uses]
+            if any(user in repeated.runs for user in users):
+                del self.found.first[first], self.found.stores[store]
 
     def begin_launch(self) -> None:
         """Write what comes before the tasks."""
@@ -318,7 +330,7 @@ def source_box(to: KernelTranslator, op: TransferOp) -> str:
     """The text of the box in L1, after a check that it lies in there."""
     check_source_box(to, op)
     rows, columns = (
-        f"{to.ref(offset)}:{_sum(to, offset, extent)}"
+        f"{to.ref(offset)}:{add(to, offset, extent)}"
         for offset, extent in zip(op.mixed_offsets, op.extents, strict=True)
     )
     return f"{to.ref(op.source)}[{rows}, {columns}]"
@@ -334,7 +346,7 @@ def check_source_box(to: KernelTranslator, op: TransferOp) -> None:
             continue
         to.check_limit(f"the offset in {what}", offset, size)
         fail = to.bind(_BeyondBuffer(op, what, size))
-        end = _sum(to, offset, extent)
+        end = add(to, offset, extent)
         to.line(f"if {end} > {size}: {fail}({end})")
 
 
@@ -355,6 +367,8 @@ def _move(to: KernelTranslator, op: MoveOp) -> None:
         rows, columns = columns, rows
     if not op.regroups_pairs:
         to.check_extents(op.dest, rows, columns)
+    if to.moves.takes(op, box):
+        return
     with to.instruction(op):
         if op.regroups_pairs:
             to.line(f"x = {to.bind(unpack_pairs)}({box})")

@@ -17,10 +17,12 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import numpy as np
 from numpy.typing import NDArray
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from pyptoc.dialects.tile import allocation_of
+from pyptoc.dialects.pypto.scalars import IndexOp
+from pyptoc.dialects.tile import AllocOp, SlotOp, allocation_of
 from pyptoc.dialects.tile_flags import BarrierOp, FlagOp
 from pyptoc.dialects.tile_types import BufType, buffer_type
 from pyptoc.dialects.tile_vector import VECTOR_FAMILIES, Form, VectorArg, VectorOp
@@ -29,12 +31,15 @@ from pyptoc.runtime.cast_chains import Chain, rounding_mode
 from pyptoc.runtime.cast_tables import SmallIntegers, cast_table
 from pyptoc.runtime.codegen import Handler, Value
 from pyptoc.runtime.memory import may_overlap
+from pyptoc.runtime.repeated import uses_of
 from pyptoc.runtime.vector_math import FUNCTIONS, ROUNDINGS, Rounding
 
 if TYPE_CHECKING:
     from pyptoc.runtime.translate import KernelTranslator
 
 _F32 = np.dtype(np.float32)
+_NOT_EXECUTED = (AllocOp, SlotOp, FlagOp, BarrierOp, IndexOp, arith.ConstantOp)
+"""What may stand between two vector instructions and changes no buffer."""
 _WIDE = 'dtype=F32, casting="unsafe"'
 
 _UFUNCS: dict[str, np.ufunc] = {
@@ -150,9 +155,8 @@ class _Emitter:
     def box_of(self, arg: VectorArg) -> tuple[Value, Value]:
         """The rows and columns of an input."""
         form = arg[1] if isinstance(arg, tuple) else Form.ONE
-        rows = 1 if form in (Form.COL, Form.ONE, Form.SCALAR) else self.m
-        columns = 1 if form in (Form.ROW, Form.ONE, Form.SCALAR) else self.n
-        return rows, columns
+        first, rows, columns = self.op.box_of(form)
+        return rows, first + columns if isinstance(columns, int) else columns
 
     def scalar(self, value: SSAValue) -> str:
         """The text of a scalar; an integer must fit the elements beside it."""
@@ -315,13 +319,20 @@ class _Emitter:
             target = out
         else:
             target = self.work(self.dtype)
-        self.assign(target, y)
+        self.assign(target, y, no)
         self.to.line(f'{copy}({target}, {x}, where={c}, casting="unsafe")')
         if target != out:
             self.assign(out, target)
 
-    def assign(self, target: str, source: str) -> None:
-        if target != source:
+    def assign(self, target: str, source: str, arg: VectorArg | None = None) -> None:
+        """Write a copy of an array, or of an input, with a cast."""
+        if target == source:
+            return
+        is_array = isinstance(arg, tuple) and arg[1] is not Form.SCALAR
+        if arg is None or is_array:
+            self.to.line(f"{target}[...] = {source}")
+        else:
+            # An item that is set does not wrap.
             copy = self.to.bind(np.copyto)
             self.to.line(f'{copy}({target}, {source}, casting="unsafe")')
 
@@ -340,7 +351,8 @@ class _Emitter:
         self.to.line(f"if {zeros}.any(): {copy}({self.dest()}, 0, where={zeros})")
 
     def copy(self) -> None:
-        self.assign(self.dest(), self.text(self.op.args[0]))
+        (arg,) = self.op.args
+        self.assign(self.dest(), self.text(arg), arg)
 
     def cvt(self) -> None:
         properties = self.op.properties
@@ -351,6 +363,8 @@ class _Emitter:
         source, target = self.input_dtype(), self.dtype
         nearest = mode in (None, "none", "rint")
         plain = target == _F32 or target in (numerics.F16, numerics.BF16)
+        if target == numerics.F16 and self.only_widened():
+            return
         given = self.text(self.op.args[0])
         if target == _F32 and (whole := self.widened()) is not None:
             self.assign(self.dest(), self.text(whole))
@@ -385,18 +399,36 @@ class _Emitter:
         else:
             self.assign(self.dest(), text)
 
+    def only_widened(self) -> bool:
+        """Whether the next instruction does without what this one makes."""
+        op = self.op.next_op
+        while isinstance(op, _NOT_EXECUTED):
+            op = op.next_op
+        users = [user for user, _ in uses_of(allocation_of(self.op.dest))]
+        if not isinstance(op, VectorOp) or op.family.name != "cvt":
+            return False
+        emitter = _Emitter(self.to, op)
+        return (
+            users in ([self.op, op], [op, self.op])
+            and emitter.dtype == _F32
+            and emitter.widened() == self.op.args[0]
+        )
+
     def widened(self) -> VectorArg | None:
         """The 8-bit integers that the instruction before made its f16 input of.
 
         f16 has all of them, and to take them is faster than to decode it.
         """
         core, op = self.to.core, self.op.prev_op
-        if not core.fuse or core.check or core.pipes is not None:
+        if not core.is_plain:
             return None
-        while isinstance(op, FlagOp | BarrierOp):
+        while isinstance(op, _NOT_EXECUTED):
             op = op.prev_op
         arg = self.op.args[0]
         if not isinstance(op, VectorOp) or op.family.name != "cvt":
+            return None
+        runs = self.to.repeated.runs
+        if (op in runs) != (self.op in runs):
             return None
         whole = op.args[0]
         if not isinstance(arg, tuple) or not isinstance(whole, tuple):
@@ -446,7 +478,7 @@ class _Emitter:
         columns = self.to.bind(np.arange(self.kind.columns))
         m, n = self.to.ref(self.m), self.to.ref(self.n)
         hidden, dest = self.work(np.bool_), self.dest()
-        self.assign(dest, value)
+        self.assign(dest, value, self.op.args[0])
         infinity = self.to.bind(np.float32(-np.inf))
         copy, where = self.to.bind(np.copyto), f"where={hidden}"
         # Below the diagonal there is nothing to hide.
@@ -464,7 +496,7 @@ class _Emitter:
         source = self.text(arg)
         if self.input_dtype() != _F32:
             wide = self.work()
-            self.assign(wide, source)
+            self.assign(wide, source, arg)
             source = wide
         works = ", ".join(self.work() for _ in range(2))
         function = self.to.bind(FUNCTIONS[self.name])
