@@ -100,9 +100,11 @@ def verify_op(op: Operation, look: Look, right: set[Look]) -> None:
     kind = kind_of(op)
     if op.successors or (op.next_op is None and not kind.is_terminator):
         op.verify(verify_nested_ops=False)  # which looks at where it stands
-    elif kind.further is None or look not in right:
+    elif kind.further is None:
         op.verify_()
-    else:
+    elif look in right:
         for verify in kind.further:
             verify(op)
-    right.add(look)
+    else:
+        op.verify_()
+        right.add(look)
