@@ -51,8 +51,6 @@ class Verified:
     known: dict[Operation, tuple[Snapshot, list[LaunchOp]]] = field(
         default_factory=dict[Operation, "tuple[Snapshot, list[LaunchOp]]"]
     )
-    right: set[Look] = field(default_factory=set[Look])
-    """What operations look like that were found right (`verify_op`)."""
 
 
 def verify_module(module: ModuleOp, verified: Verified | None = None) -> None:
@@ -131,8 +129,7 @@ class _Verifier:
         try:
             # A module only checks its symbols, which is done better below.
             if not isinstance(op, ModuleOp):
-                look = self.looks.get(op) or look_of(op)
-                verify_op(op, look, self.verified.right)
+                verify_op(op, self.looks.get(op) or look_of(op))
         except CompileError as failure:
             self.found.extend(failure.diagnostics)
         except VerifyException as failure:

@@ -6,6 +6,9 @@ a pass makes, or leaves as they are, look like one that was verified before.
 
 Where an operation looks like another, what xDSL derives from its fields holds, and what
 remains are verifiers that look further: at what stands around it, or in its body.
+
+What was found right is remembered as long as the process lives: programs have most of
+their operations in common.
 """
 
 from __future__ import annotations
@@ -32,6 +35,12 @@ class OpKind:
     further: tuple[Verify, ...] | None
     """What looks further than the look of an operation; None: everything may."""
 
+
+RIGHT: set[Look] = set()
+"""What operations look like that were found right."""
+
+MOST_REMEMBERED = 10_000
+"""Looks, of about 1 kB each: those of some hundred programs."""
 
 _KINDS: dict[type[Operation], OpKind] = {}
 
@@ -90,21 +99,22 @@ def _repeated(operands: Iterable[SSAValue]) -> tuple[int, ...]:
     return tuple([values.index(value) for value in values])
 
 
-def verify_op(op: Operation, look: Look, right: set[Look]) -> None:
+def verify_op(op: Operation, look: Look) -> None:
     """
     Raises what the verifiers of an operation raise; those of nested ones are not run.
 
-    look: of this operation; right: those of operations that were verified, to which it
-    is added.
+    look: of this operation, by `look_of`.
     """
     kind = kind_of(op)
     if op.successors or (op.next_op is None and not kind.is_terminator):
         op.verify(verify_nested_ops=False)  # which looks at where it stands
     elif kind.further is None:
         op.verify_()
-    elif look in right:
+    elif look in RIGHT:
         for verify in kind.further:
             verify(op)
     else:
         op.verify_()
-        right.add(look)
+        if len(RIGHT) >= MOST_REMEMBERED:
+            RIGHT.clear()
+        RIGHT.add(look)
