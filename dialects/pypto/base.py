@@ -371,15 +371,9 @@ class PyptoOp(IRDLOperation, ABC):
 
     @staticmethod
     def _parse_type_list(parser: LocParser) -> tuple[Attribute, ...]:
-        if parser.at(MLIRTokenKind.L_PAREN):
-            return tuple(
-                parser.parse_comma_separated_list(
-                    parser.Delimiter.PAREN, parser.parse_type
-                )
-            )
-        return tuple(
-            parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_type)
-        )
+        delimiter = parser.Delimiter
+        kind = delimiter.PAREN if parser.at(MLIRTokenKind.L_PAREN) else delimiter.NONE
+        return tuple(parser.parse_comma_separated_list(kind, parser.parse_type))
 
     # -- printing
 
