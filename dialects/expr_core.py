@@ -249,7 +249,7 @@ class Expr:
         """A range that holds every value, given ranges of the symbols."""
         total = Interval.exactly(self.constant)
         for atom, coefficient in self.terms.items():
-            total += _interval(atom, ranges).scale(coefficient)
+            total += interval_of(atom, ranges).scale(coefficient)
         return total
 
     def to_string(self, name: Callable[[Hashable], str] = str) -> str:
@@ -446,13 +446,14 @@ def _evaluate(atom: Atom, values: Mapping[Hashable, int]) -> int:
     return a % b if atom.op == "mod" else _checked(-(-a // b))
 
 
-def _interval(atom: Atom, ranges: Mapping[Hashable, Interval]) -> Interval:
+def interval_of(atom: Atom, ranges: Mapping[Hashable, Interval]) -> Interval:
+    """A range that holds every value of an atom, given ranges of the symbols."""
     if isinstance(atom, Symbol):
         return ranges.get(atom.key, _ANY)
     if isinstance(atom, Product):
         product = Interval.exactly(1)
         for factor, power in atom.factors.items():
-            product *= _interval(factor, ranges).power(power)
+            product *= interval_of(factor, ranges).power(power)
         return product
     assert isinstance(atom, Call)
     args = [arg.interval(ranges) for arg in atom.args]

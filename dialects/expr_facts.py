@@ -18,7 +18,15 @@ from collections.abc import Hashable, Iterator, Mapping
 from math import gcd
 from typing import Final
 
-from pyptoc.dialects.expr_core import Atom, Call, Expr, Product, Symbol, apply
+from pyptoc.dialects.expr_core import (
+    Atom,
+    Call,
+    Expr,
+    Product,
+    Symbol,
+    apply,
+    interval_of,
+)
 from pyptoc.dialects.interval import Interval
 
 Ranges = Mapping[Hashable, Interval]
@@ -39,6 +47,7 @@ class Facts(Mapping[Hashable, Interval]):
         self._upper: dict[Hashable, list[Expr]] = {}
         self._equal: dict[Hashable, Expr] = {}
         self._known: list[Expr] = []
+        self._intervals: dict[Atom, Interval] = {}
 
     def __getitem__(self, key: Hashable) -> Interval:
         return self._ranges[key]
@@ -59,6 +68,7 @@ class Facts(Mapping[Hashable, Interval]):
 
     def assume_interval(self, key: Hashable, interval: Interval) -> None:
         """Narrows the range of a symbol."""
+        self._intervals.clear()
         self._ranges[key] = self._ranges.get(key, Interval()).intersect(interval)
 
     def assume_range(
@@ -135,6 +145,10 @@ class Facts(Mapping[Hashable, Interval]):
 
     def known_non_negative(self) -> list[Expr]:
         return self._known
+
+    def intervals(self) -> dict[Atom, Interval]:
+        """The ranges of atoms, as far as they were asked for since one was narrowed."""
+        return self._intervals
 
 
 def prove_le(a: Expr | int, b: Expr | int, ranges: Ranges) -> bool:
@@ -260,17 +274,27 @@ def _non_negative(e: Expr, ranges: Ranges) -> bool:
     """Whether `e >= 0` is proven."""
     if isinstance(ranges, Facts):
         e = ranges.rewrite(e)
-    if _by_interval(e, ranges):
+    intervals = ranges.intervals() if isinstance(ranges, Facts) else {}
+    if _by_interval(e, ranges, intervals):
         return True
     if e.is_const:
         return False
     plain = _without_mod(e)
-    return any(_Search(ranges).proves(plain, depth) for depth in _DEPTHS)
+    return any(_Search(ranges, intervals).proves(plain, depth) for depth in _DEPTHS)
 
 
-def _by_interval(e: Expr, ranges: Ranges) -> bool:
-    lo = e.interval(ranges).lo
-    return lo is not None and lo >= 0
+def _by_interval(e: Expr, ranges: Ranges, intervals: dict[Atom, Interval]) -> bool:
+    """Whether the range of `e` says so; those of its atoms are kept in `intervals`."""
+    least = e.constant
+    for atom, coefficient in e.terms.items():
+        interval = intervals.get(atom)
+        if interval is None:
+            interval = intervals[atom] = interval_of(atom, ranges)
+        end = interval.lo if coefficient > 0 else interval.hi
+        if end is None:
+            return False
+        least += coefficient * end
+    return least >= 0
 
 
 def _without_mod(e: Expr) -> Expr:
@@ -289,21 +313,22 @@ def _without_mod(e: Expr) -> Expr:
 class _Search:
     """A bounded search for a chain of replacements that ends in an interval >= 0."""
 
-    def __init__(self, ranges: Ranges) -> None:
+    def __init__(self, ranges: Ranges, intervals: dict[Atom, Interval]) -> None:
         self.ranges = ranges
+        self.intervals = intervals
         self.seen: dict[Expr, int] = {}
         """What was tried, and how many more replacements were allowed then."""
 
     def proves(self, e: Expr, depth: int) -> bool:
         """Whether at most `depth` replacements show that `e >= 0`."""
-        if _by_interval(e, self.ranges):
+        if _by_interval(e, self.ranges, self.intervals):
             return True
         if depth <= self.seen.get(e, 0) or len(self.seen) == _BUDGET:
             return False
         self.seen[e] = depth
         if isinstance(self.ranges, Facts):
             for known in self.ranges.known_non_negative():
-                if _by_interval(e - known, self.ranges):
+                if _by_interval(e - known, self.ranges, self.intervals):
                     return True
         for bound in _lower_bounds(e, self.ranges):
             if isinstance(bound, Expr):

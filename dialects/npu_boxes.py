@@ -66,7 +66,7 @@ from pyptoc.dialects.npu_attrs import (
     MaxAttr,
 )
 from pyptoc.dialects.npu_tasks import TasksOp
-from pyptoc.dialects.op_definition import op_definition
+from pyptoc.dialects.op_definition import op_definition, verified_alone
 from pyptoc.dialects.subscripts import (
     WHOLE,
     Offsets,
@@ -128,6 +128,7 @@ class _BoxWriteOp(Offsets, IRDLOperation):
         print_options(printer, {**options, **self.attributes})
         print_types(printer, [self.source, self.dest])
 
+    @verified_alone
     def verify_(self) -> None:
         source = cast("TensorType[Attribute]", self.source.type)
         dest = cast("TensorType[Attribute]", self.dest.type)
@@ -174,6 +175,7 @@ class StoreOp(_BoxWriteOp):
 
     name = "npu.store"
 
+    @verified_alone
     def verify_(self) -> None:
         check_gm(self.dest.type)
         super().verify_()
@@ -252,6 +254,7 @@ class LoadOp(Subscripted, IRDLOperation):
         print_options(printer, self.attributes)
         print_arrow(printer, self.source, self.results[0])
 
+    @verified_alone
     def verify_(self) -> None:
         memory, sizes = check_gm(self.source.type), self.mixed_sizes
         if len(self.static_offsets) != len(sizes):

@@ -81,7 +81,7 @@ from pyptoc.dialects.npu_attrs import (
     Unit,
     UnitKindAttr,
 )
-from pyptoc.dialects.op_definition import op_definition
+from pyptoc.dialects.op_definition import op_definition, verified_alone
 from pyptoc.dialects.walk import Walk, check_walk, walk_of
 from pyptoc.dialects.words import counted
 
@@ -400,6 +400,7 @@ class LaunchOp(IRDLOperation):
 
     # -- verification
 
+    @verified_alone
     def verify_(self) -> None:
         is_buffer = [isinstance(v.type, MemRefType) for v in self.arguments]
         if is_buffer != sorted(is_buffer, reverse=True):

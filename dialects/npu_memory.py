@@ -82,7 +82,7 @@ from pyptoc.dialects.npu_attrs import (
     Selector,
     SelectorAttr,
 )
-from pyptoc.dialects.op_definition import op_definition
+from pyptoc.dialects.op_definition import op_definition, verified_alone
 from pyptoc.dialects.pypto.infer_shape import element_bytes
 from pyptoc.dialects.subscripts import (
     Offsets,
@@ -450,6 +450,7 @@ class JoinOp(IRDLOperation):
         printer.print_list(self.sets, printer.print_ssa_value)
         print_options(printer, self.attributes)
 
+    @verified_alone
     def verify_(self) -> None:
         if not self.sets:
             raise VerifyException("joins nothing: npu.no_events is the empty set")

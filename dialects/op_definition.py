@@ -8,6 +8,9 @@ class (which asks for its definition while it is made), its parser, its traits.
 
 So it is with the operations of xDSL's own dialects whose modules are first imported
 within `defined_when_used`.
+
+The decorator also keeps each class's own verifier (`own_verifier`), in front of which
+xDSL puts that of the fields.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from xdsl import irdl
-from xdsl.ir import OpTraits
+from xdsl.ir import Operation, OpTraits
 from xdsl.irdl import IRDLOperation, OpDef, irdl_op_definition
 
 if TYPE_CHECKING:
@@ -30,6 +33,36 @@ T = TypeVar("T", bound=IRDLOperation)
 
 
 _LOCK = RLock()
+
+Verify = Callable[[Any], None]
+"""A method `verify_`."""
+
+_OWN: dict[type[Operation], Verify] = {}
+"""The `verify_` of the classes that are defined, as it was written."""
+
+_ALONE: set[Verify] = {Operation.verify_}
+
+
+def verified_alone(verify: Verify) -> Verify:
+    """
+    Marks a method `verify_` that looks at nothing but operand types, result types,
+    properties, attributes, and which operands are the same value.
+
+    Not at what defines an operand or uses a result, nor at what stands around or
+    inside. So where it has passed, it passes for all that look alike.
+    """
+    _ALONE.add(verify)
+    return verify
+
+
+def own_verifier(cls: type[Operation]) -> Verify | None:
+    """A class's `verify_` as it was written; None for a class of another decorator."""
+    return _OWN.get(cls)
+
+
+def is_verified_alone(verify: Verify) -> bool:
+    """Whether the method was marked with `verified_alone`, or checks nothing."""
+    return verify in _ALONE
 
 
 def op_definition(cls: type[T]) -> type[T]:
@@ -44,7 +77,9 @@ def op_definition(cls: type[T]) -> type[T]:
             del cls.traits
             if own is not None:
                 cls.traits = own
+            verify = cls.verify_
             irdl_op_definition(cls)
+            _OWN[cls] = verify
 
     def definition(_: type[T]) -> OpDef:
         define()

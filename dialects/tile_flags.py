@@ -28,7 +28,7 @@ from pyptoc.dialects.assembly import (
     parse_value,
     print_options,
 )
-from pyptoc.dialects.op_definition import op_definition
+from pyptoc.dialects.op_definition import op_definition, verified_alone
 from pyptoc.dialects.tile_types import PIPES, Instruction, Pipe, PipeAttr
 
 
@@ -100,6 +100,7 @@ class FlagOp(Instruction):
         printer.print_string("]")
         print_options(printer, self.attributes)
 
+    @verified_alone
     def verify_(self) -> None:
         source, target = self.pipes
         if source == target:

@@ -47,7 +47,7 @@ from pyptoc.dialects.assembly import (
     split_mixed,
 )
 from pyptoc.dialects.memory import check_combine, check_gm, memory_type
-from pyptoc.dialects.op_definition import op_definition
+from pyptoc.dialects.op_definition import op_definition, verified_alone
 from pyptoc.dialects.tile_types import (
     BufType,
     Instruction,
@@ -256,6 +256,7 @@ class LoadOp(_MemoryTransferOp):
     def buffer(self) -> SSAValue:
         return self.dest
 
+    @verified_alone
     def verify_(self) -> None:
         self._verify_memory()
         check_space("the destination", self.dest, Space.UB, Space.L1)
@@ -352,6 +353,7 @@ class StoreOp(_MemoryTransferOp):
         print_mixed(printer, self.mixed_offsets)
         self._print_options(printer)
 
+    @verified_alone
     def verify_(self) -> None:
         self._verify_memory()
         check_space("the source", self.source, Space.UB, Space.L0C)

@@ -72,7 +72,7 @@ from pyptoc.dialects.literals import (
     located,
     parse_number,
 )
-from pyptoc.dialects.op_definition import op_definition
+from pyptoc.dialects.op_definition import op_definition, verified_alone
 from pyptoc.dialects.record import record
 from pyptoc.dialects.tile_in_place import may_take
 from pyptoc.dialects.tile_types import (
@@ -325,6 +325,7 @@ class VectorOp(Instruction, ABC):
 
     # -- verification
 
+    @verified_alone
     def verify_(self) -> None:
         self._verify_forms()
         family, args, extents = self.family, self.args, self.extents

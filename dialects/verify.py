@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, cast
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue
-from xdsl.traits import IsolatedFromAbove, NoTerminator
+from xdsl.traits import NoTerminator
 from xdsl.utils.exceptions import VerifyException
 
 from pyptoc.dialects.diagnostics import (
@@ -29,6 +29,7 @@ from pyptoc.dialects.diagnostics import (
 )
 from pyptoc.dialects.error_list import limited
 from pyptoc.dialects.record import record
+from pyptoc.dialects.verify_op import Look, kind_of, look_of, verify_op
 
 if TYPE_CHECKING:
     from pyptoc.dialects.npu_kernel import LaunchOp
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 OPERATION, DOMINANCE, SYMBOL, LAUNCH = "PTO170", "PTO171", "PTO172", "PTO173"
 
 
-Snapshot = list[tuple[object, ...]]
+Snapshot = list[tuple[Operation, Look, tuple[object, ...]]]
 """All that the verification of an isolated operation depends on; see `snapshot_of`."""
 
 
@@ -69,29 +70,23 @@ def verify_module(module: ModuleOp, verified: Verified | None = None) -> None:
 
 
 def snapshot_of(isolated: Operation) -> Snapshot:
-    """The operation and all in it: order, nesting, operands, types and attributes.
+    """The operation and all in it: how they look, their order, nesting and operands.
 
     Attributes are immutable, so comparing two snapshots is mostly comparing identities.
     """
-    rows: Snapshot = []
-    for op in isolated.walk():
-        operands = op.operands
-        rows.append(
+    return [
+        (
+            op,
+            look_of(op),
             (
-                op,
                 op.parent,
-                tuple(operands),
-                [value.type for value in operands],
-                [value.type for value in op.results],
-                op.properties.copy(),
-                op.attributes.copy(),
-                tuple(op.successors),
-            )
+                *op.operands,
+                *op.successors,
+                *[block for region in op.regions for block in region.blocks],
+            ),
         )
-        for region in op.regions:
-            for block in region.blocks:
-                rows.append((op, region, block, list(block.arg_types)))
-    return rows
+        for op in isolated.walk()
+    ]
 
 
 class _Verifier:
@@ -103,6 +98,8 @@ class _Verifier:
         """The isolated operations that were looked at."""
         self.found: list[Diagnostic] = []
         self.visible: set[SSAValue] = set()
+        self.looks: dict[Operation, Look] = {}
+        """Of the operations of the isolated one that is looked at."""
         self.launches: list[LaunchOp] = []
 
     def error(self, code: str, at: Operation, message: str, *notes: Note) -> None:
@@ -112,8 +109,7 @@ class _Verifier:
 
     def check(self, op: Operation) -> None:
         """The operation and all in it; its results become visible."""
-        isolated = op.has_trait(IsolatedFromAbove) and not isinstance(op, ModuleOp)
-        if not isolated:
+        if not kind_of(op).is_isolated or isinstance(op, ModuleOp):
             self._check(op)
             return
         snapshot = snapshot_of(op)
@@ -122,6 +118,7 @@ class _Verifier:
             self.launches += known[1]
             return
         earlier = len(self.launches)
+        self.looks = {each: look for each, look, _ in snapshot}
         self._check(op)
         self.fresh[op] = snapshot, self.launches[earlier:]
 
@@ -132,7 +129,7 @@ class _Verifier:
         try:
             # A module only checks its symbols, which is done better below.
             if not isinstance(op, ModuleOp):
-                op.verify(verify_nested_ops=False)
+                verify_op(op, self.looks.get(op) or look_of(op))
         except CompileError as failure:
             self.found.extend(failure.diagnostics)
         except VerifyException as failure:
@@ -153,7 +150,7 @@ class _Verifier:
 
     def _check_regions(self, op: Operation) -> None:
         outside = self.visible
-        if op.has_trait(IsolatedFromAbove):
+        if kind_of(op).is_isolated:
             self.visible = set()
         for region in op.regions:
             self._check_region(op, region)

@@ -12,11 +12,15 @@ left is a search over orders:
 3. a bounded depth-first search over orders of ascending addresses.
 
 The search stops as soon as the result fits, since a lower one is worth nothing.
+
+What was packed before is remembered: `skew` asks whether there is room for a kernel of
+which `plan-memory` then places the buffers, and two levels of sharing may be the same.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from pyptoc.dialects.record import record
 
@@ -49,8 +53,18 @@ def pack(
     symmetric, as `partners` is. `lower_bound` is a height that no packing can undercut,
     if one is known. Sizes are multiples of the alignment, so that addresses are too.
     """
+    problem = _Problem(
+        tuple(sizes),
+        tuple(map(tuple, conflicts)),
+        tuple(map(tuple, partners or [()] * len(sizes))),
+    )
+    return _pack(problem, capacity, lower_bound)
+
+
+@lru_cache(maxsize=64)
+def _pack(problem: _Problem, capacity: int, lower_bound: int) -> Packing:
+    sizes, conflicts = problem.sizes, problem.conflicts
     target = max(capacity, lower_bound)
-    problem = _Problem(sizes, conflicts, partners or [()] * len(sizes))
     best: Packing | None = None
     everything = range(len(sizes))
     for order in (
@@ -77,9 +91,9 @@ def pack(
 
 @record
 class _Problem:
-    sizes: Sequence[int]
-    conflicts: Sequence[Sequence[int]]
-    partners: Sequence[Sequence[int]]
+    sizes: tuple[int, ...]
+    conflicts: tuple[tuple[int, ...], ...]
+    partners: tuple[tuple[int, ...], ...]
 
     def first_fit(self, order: Sequence[int]) -> Packing:
         addresses = [-1] * len(self.sizes)
@@ -92,11 +106,16 @@ class _Problem:
     def lowest(self, i: int, addresses: Sequence[int]) -> int:
         """The lowest address where i meets none of those placed (address -1: not yet),
         or only partners, exactly."""
-        placed = [j for j in self.conflicts[i] if addresses[j] >= 0]
-        address = self._gap(i, sorted((addresses[j], self.sizes[j]) for j in placed))
+        taken = [(addresses[j], self.sizes[j]) for j in self.conflicts[i]]
+        address = self._gap(i, sorted(pair for pair in taken if pair[0] >= 0))
+        return self.with_partner(i, address, addresses)
+
+    def with_partner(self, i: int, address: int, addresses: Sequence[int]) -> int:
+        """The lowest address below `address` where i can lie on one of its partners,
+        or else `address`."""
         for partner in self.partners[i]:
             place = addresses[partner]
-            if 0 <= place < address and self._fits(i, place, placed, addresses):
+            if 0 <= place < address and self._fits(i, place, addresses):
                 address = place
         return address
 
@@ -108,15 +127,14 @@ class _Problem:
             address = max(address, start + size)
         return address
 
-    def _fits(
-        self, i: int, place: int, placed: Sequence[int], addresses: Sequence[int]
-    ) -> bool:
+    def _fits(self, i: int, place: int, addresses: Sequence[int]) -> bool:
         """Whether i can lie at `place`, where one of its partners lies."""
         return all(
-            addresses[j] >= place + self.sizes[i]
+            addresses[j] < 0
+            or addresses[j] >= place + self.sizes[i]
             or addresses[j] + self.sizes[j] <= place
             or (addresses[j] == place and j in self.partners[i])
-            for j in placed
+            for j in self.conflicts[i]
         )
 
     def improve(self, order: Sequence[int], found: Packing, target: int) -> Packing:
@@ -139,35 +157,53 @@ class _Search:
 
     def __init__(self, problem: _Problem, capacity: int) -> None:
         self.problem, self.capacity = problem, capacity
-        self.sizes = sizes = problem.sizes
-        self.addresses = [-1] * len(sizes)
+        self.sizes = problem.sizes
+        self.addresses = [-1] * len(self.sizes)
         self.steps = SEARCH_STEPS
-        self.by_size = sorted(range(len(sizes)), key=lambda i: -sizes[i])
 
     def run(self) -> Packing | None:
-        if len(self.sizes) > 200 or not self._place(len(self.sizes), (-1, -1)):
+        count = len(self.sizes)
+        by_size = sorted(range(count), key=lambda i: -self.sizes[i])
+        if count > 200 or not self._place(by_size, [0] * count, (-1, -1)):
             return None
         ends = (a + s for a, s in zip(self.addresses, self.sizes, strict=True))
         return Packing(tuple(self.addresses), max(ends))
 
-    def _place(self, left: int, last: tuple[int, int]) -> bool:
-        if left == 0:
+    def _place(self, left: list[int], lowest: list[int], last: tuple[int, int]) -> bool:
+        """Whether those `left` find a place; `lowest` is where each can lie that meets
+        none of those placed."""
+        if not left:
             return True
         choices: list[tuple[int, int]] = []
-        for i in self.by_size:
-            if self.addresses[i] < 0:
-                address = self.problem.lowest(i, self.addresses)
-                if address + self.sizes[i] <= self.capacity:
-                    choices.append((address, i))
-                elif all(self.addresses[j] >= 0 for j in self.problem.partners[i]):
-                    return False  # It only gets worse as others are placed.
-        for address, i in choices:
+        for i in left:
+            address = lowest[i]
+            partners = self.problem.partners[i]
+            if address and partners:
+                address = self.problem.with_partner(i, address, self.addresses)
+            if address + self.sizes[i] <= self.capacity:
+                choices.append((address, i))
+            elif all(self.addresses[j] >= 0 for j in partners):
+                return False  # It only gets worse as others are placed.
+        for choice in choices:
             self.steps -= 1
             if self.steps < 0:
                 return False
-            if (address, i) > last:
+            if choice > last:
+                address, i = choice
                 self.addresses[i] = address
-                if self._place(left - 1, (address, i)):
+                rest = [j for j in left if j != i]
+                if self._place(rest, self._beside(i, lowest), choice):
                     return True
                 self.addresses[i] = -1
         return False
+
+    def _beside(self, i: int, lowest: list[int]) -> list[int]:
+        """`lowest` when i is placed too: above all others, so that a gap below it stays
+        as it is, and what does not fit there goes over it."""
+        start = self.addresses[i]
+        end = start + self.sizes[i]
+        after = lowest.copy()
+        for j in self.problem.conflicts[i]:
+            if lowest[j] + self.sizes[j] > start and lowest[j] < end:
+                after[j] = end
+        return after

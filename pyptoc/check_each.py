@@ -46,7 +46,7 @@ class CheckEach(Watcher):
     source: dict[str, Any] = field(default_factory=dict[str, Any])
     last: dict[str, Any] = field(default_factory=dict[str, Any])
     count: int = 0
-    ran: Snapshot = field(default_factory=list[tuple[object, ...]])
+    ran: Snapshot = field(default_factory=Snapshot)
     """What ran last: a pass that changed nothing changes no result."""
 
     def start(self, module: ModuleOp) -> None:

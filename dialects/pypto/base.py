@@ -83,6 +83,7 @@ from pyptoc.dialects.literals import (
     parse_setting,
     print_settings,
 )
+from pyptoc.dialects.op_definition import verified_alone
 from pyptoc.dialects.op_docs import sample
 from pyptoc.dialects.parse_errors import LexError, diagnose
 from pyptoc.dialects.parsing import LocParser, PoisonedError, has_error
@@ -232,6 +233,7 @@ class PyptoOp(IRDLOperation, ABC):
             element.recall(self, call)
         return call
 
+    @verified_alone
     def verify_(self) -> None:
         call = self.call()
         assert call.given is not None
@@ -369,15 +371,9 @@ class PyptoOp(IRDLOperation, ABC):
 
     @staticmethod
     def _parse_type_list(parser: LocParser) -> tuple[Attribute, ...]:
-        if parser.at(MLIRTokenKind.L_PAREN):
-            return tuple(
-                parser.parse_comma_separated_list(
-                    parser.Delimiter.PAREN, parser.parse_type
-                )
-            )
-        return tuple(
-            parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_type)
-        )
+        delimiter = parser.Delimiter
+        kind = delimiter.PAREN if parser.at(MLIRTokenKind.L_PAREN) else delimiter.NONE
+        return tuple(parser.parse_comma_separated_list(kind, parser.parse_type))
 
     # -- printing
 

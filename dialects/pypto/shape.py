@@ -311,6 +311,10 @@ class StoreOp(IntoOp):
         cls.check_into(call)
         return []
 
+    def verify_(self) -> None:
+        # Unlike others it is not verified alone: the destination must be an output.
+        super().verify_()
+
 
 def is_out(value: SSAValue, call: Call) -> bool:
     """Whether a value is the write-only destination of a forall."""

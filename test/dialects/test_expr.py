@@ -249,6 +249,17 @@ def test_proofs_that_the_compiler_needs():
     assert prove_lt(m, 16 * m.floordiv(16) + 16, {})
 
 
+def test_a_range_that_is_narrowed_counts_from_then_on():
+    """Also for a part whose range was asked for before."""
+    facts = Facts()
+    assert not prove_le(0, A * B, facts)
+    facts.assume_interval("a", Interval(0, None))
+    assert not prove_le(0, A * B, facts)
+    facts.assume_range("b", lo=2)
+    assert prove_le(0, A * B, facts)
+    assert not prove_le(1, A * B, facts.copy())
+
+
 def test_facts_carry_over_an_equality():
     facts = Facts({"a": Interval(3, 9)})
     facts.assume_le(A, C)

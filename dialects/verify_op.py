@@ -1,0 +1,120 @@
+"""Verifying one operation: once for all that look alike.
+
+A verifier asks for types, properties and attributes, most of them for nothing else
+(`verified_alone` in `op_definition.py`). These are immutable, and most operations that
+a pass makes, or leaves as they are, look like one that was verified before.
+
+Where an operation looks like another, what xDSL derives from its fields holds, and what
+remains are verifiers that look further: at what stands around it, or in its body.
+
+What was found right is remembered as long as the process lives: programs have most of
+their operations in common.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypeAlias
+
+from xdsl.ir import Operation, SSAValue
+from xdsl.traits import IsolatedFromAbove, IsTerminator, OpTrait
+
+from pyptoc.dialects.op_definition import Verify, is_verified_alone, own_verifier
+from pyptoc.dialects.record import record
+
+Look: TypeAlias = tuple[object, ...]
+"""What an operation looks like; see `look_of`."""
+
+
+@record
+class OpKind:
+    """What the verification of a class of operations comes to."""
+
+    is_isolated: bool
+    is_terminator: bool
+    further: tuple[Verify, ...] | None
+    """What looks further than the look of an operation; None: everything may."""
+
+
+RIGHT: set[Look] = set()
+"""What operations look like that were found right."""
+
+MOST_REMEMBERED = 10_000
+"""Looks, of about 1 kB each: those of some hundred programs."""
+
+_KINDS: dict[type[Operation], OpKind] = {}
+
+
+def kind_of(op: Operation) -> OpKind:
+    """The kind of an operation's class."""
+    cls = op.__class__
+    if cls not in _KINDS:
+        _KINDS[cls] = OpKind(
+            op.has_trait(IsolatedFromAbove, value_if_unregistered=False),
+            op.has_trait(IsTerminator, value_if_unregistered=False),
+            _further(cls),
+        )
+    return _KINDS[cls]
+
+
+def _further(cls: type[Operation]) -> tuple[Verify, ...] | None:
+    own = own_verifier(cls)
+    if own is None:
+        return None
+    # What crosses into an isolated body is found where it is used.
+    traits = [
+        trait.verify
+        for trait in cls.traits
+        if type(trait).verify is not OpTrait.verify
+        and not isinstance(trait, IsolatedFromAbove)
+    ]
+    return (*traits, *(() if is_verified_alone(own) else (own,)))
+
+
+def look_of(op: Operation) -> Look:
+    """
+    Class, types, properties and attributes, which operands are the same value, and the
+    arguments of each body.
+    """
+    operands = op.operands
+    look = (
+        op.__class__,
+        _repeated(operands),
+        tuple([value.type for value in operands]),
+        tuple([result.type for result in op.results]),
+        tuple(op.properties.items()),
+        tuple(op.attributes.items()),
+    )
+    if not op.regions:
+        return look
+    blocks = [tuple(region.blocks) for region in op.regions]
+    return (*look, *(tuple(block.arg_types for block in each) for each in blocks))
+
+
+def _repeated(operands: Iterable[SSAValue]) -> tuple[int, ...]:
+    """For each operand the number of the first that is the same; none if all differ."""
+    values = [id(value) for value in operands]
+    if len(set(values)) == len(values):
+        return ()
+    return tuple([values.index(value) for value in values])
+
+
+def verify_op(op: Operation, look: Look) -> None:
+    """
+    Raises what the verifiers of an operation raise; those of nested ones are not run.
+
+    look: of this operation, by `look_of`.
+    """
+    kind = kind_of(op)
+    if op.successors or (op.next_op is None and not kind.is_terminator):
+        op.verify(verify_nested_ops=False)  # which looks at where it stands
+    elif kind.further is None:
+        op.verify_()
+    elif look in RIGHT:
+        for verify in kind.further:
+            verify(op)
+    else:
+        op.verify_()
+        if len(RIGHT) >= MOST_REMEMBERED:
+            RIGHT.clear()
+        RIGHT.add(look)
