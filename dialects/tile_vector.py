@@ -2,6 +2,8 @@
 
     tile.add %a, %b row into %d [%m, 256]        d[i, j] = a[i, j] + b[i, 0]
     tile.mul %a, 2.0 into %a [%m, 256]           in place
+    tile.mul %a, %b group into %d [%m, 256] {group = 128, first = 0}
+                                                 d[i, j] = a[i, j] * b[i, j floordiv 128]
     tile.row_sum %a into %s [%m, 256]            s[i, 0] = sum of a[i, :]
     tile.cvt %a into %d [%m, 256] {mode = "rint"}
     tile.arange 0 into %d [%m, 256]              d[i, j] = 0 + j
@@ -9,7 +11,9 @@
 
 All run on pipe v, on ub buffers, and write `dest`. Each input is a literal, an SSA
 scalar, or a buffer in one of the forms `full` (default), `row` = [m, 1] along the
-columns, `col` = [1, n] along the rows, `one` = [1, 1] everywhere. The destination may
+columns, `col` = [1, n] along the rows, `one` = [1, 1] everywhere, and of `mul` `group` =
+[m, k], one for each `group` of the columns, of which there are a known number, from
+number `first` on. The destination may
 be an input itself, or begin where one begins, where the instruction is elementwise and
 no remainder, the input full, its elements and rows as wide (`tile_in_place.py`).
 """
@@ -93,12 +97,13 @@ class Form(StrEnum):
     ROW = "row"
     COL = "col"
     ONE = "one"
+    GROUP = "group"
     SCALAR = "scalar"
 
 
 FORMS = {form: StringAttr(form) for form in Form}
 FORM_NAMES = frozenset(form.value for form in Form)
-_WRITTEN = (Form.FULL, Form.ROW, Form.COL, Form.ONE)
+_WRITTEN = (Form.FULL, Form.ROW, Form.COL, Form.ONE, Form.GROUP)
 
 VectorArg: TypeAlias = tuple[SSAValue, Form] | Attribute
 """An SSA input with its form, or a literal."""
@@ -172,7 +177,8 @@ def _families() -> list[Family]:
         Family("logical_not", 1, Elements.TRUTH),
         Family("bitwise_not", 1, Elements.INTEGER),
         Family("add", 2, number, options=("checked",)),
-        *(Family(name, 2, number) for name in ("sub", "mul")),
+        Family("sub", 2, number),
+        Family("mul", 2, number, options=("group", "first")),
         *(Family(name, 2, number) for name in ("maximum", "minimum")),
         Family("rem", 2, number),
         Family("floordiv", 2, Elements.INTEGER),
@@ -268,6 +274,29 @@ class VectorOp(Instruction, ABC):
         """[m, n]: the box that is computed (of a reduction, the box that is read)."""
         return join_mixed(self.static_extents, self.extent_operands)
 
+    def box_of(self, form: Form) -> tuple[int, Mixed, Mixed]:
+        """What is read of an input of a form: the first column, rows, columns."""
+        rows, columns = self.extents
+        if form is Form.GROUP:
+            first, count = self.groups
+            return first, rows, count
+        rows = 1 if form in (Form.COL, Form.ONE, Form.SCALAR) else rows
+        columns = 1 if form in (Form.ROW, Form.ONE, Form.SCALAR) else columns
+        return 0, rows, columns
+
+    @property
+    def groups(self) -> tuple[int, int]:
+        """The first group of the columns, and how many there are of `group_size`."""
+        columns = self.extents[1]
+        assert isinstance(columns, int)
+        first = cast("IntegerAttr[Any]", self.properties["first"]).value.data
+        return first, -(-columns // self.group_size)
+
+    @property
+    def group_size(self) -> int:
+        """The columns for which a `group` input has one number."""
+        return cast("IntegerAttr[Any]", self.properties["group"]).value.data
+
     def reads(self) -> list[SSAValue]:
         return [value for value in self.arguments if isinstance(value.type, BufType)]
 
@@ -346,6 +375,17 @@ class VectorOp(Instruction, ABC):
         for form in forms:
             if form not in FORM_NAMES:
                 raise VerifyException(f'no form "{form}"')
+        self._verify_groups(Form.GROUP in forms)
+
+    def _verify_groups(self, grouped: bool) -> None:
+        """An input by groups says of which, and there is a known number of them."""
+        names = [name for name in ("group", "first") if name in self.properties]
+        if len(names) != 2 * grouped:
+            raise VerifyException("group and first are for an input by groups")
+        if grouped and not isinstance(self.extents[1], int):
+            raise VerifyException("an input by groups needs a known number of columns")
+        if grouped and (self.group_size < 1 or self.groups[0] < 0):
+            raise VerifyException("a group has at least one column, and the first is 0")
 
     def _verify_input(
         self, value: SSAValue, form: Form, extents: Sequence[Mixed], dest: BufType
@@ -358,11 +398,8 @@ class VectorOp(Instruction, ABC):
         if self.family.name in ("fill", "arange"):
             raise VerifyException(f"{self.family.name} takes a literal or a scalar")
         check_space("an input", value, Space.UB)
-        rows, columns = extents
-        if form in (Form.COL, Form.ONE):
-            rows = 1
-        if form in (Form.ROW, Form.ONE):
-            columns = 1
+        first, rows, columns = self.box_of(form)
+        columns = first + columns if isinstance(columns, int) else columns
         check_extent(f"the number of rows of a {form} input", rows, type.rows)
         check_extent(f"the number of columns of a {form} input", columns, type.columns)
         if not self.family.is_elementwise and form is not Form.FULL:
@@ -464,6 +501,8 @@ _OPTIONS: dict[str, Any] = {
     "saturate": BoolAttr,
     "checked": UnitAttr,
     "zero_if_zero": UnitAttr,
+    "group": IntegerAttr,
+    "first": IntegerAttr,
 }
 
 

@@ -34,6 +34,7 @@ from pyptoc.dialects.pypto.base import LiteralOp
 from pyptoc.dialects.pypto.composite import MaskCausalOp
 from pyptoc.dialects.pypto.elementwise import CastOp
 from pyptoc.dialects.pypto.matmul import EpilogueOp, MmaOp
+from pyptoc.dialects.pypto.quantising import MulGroupsOp
 from pyptoc.dialects.pypto.shape import CloneOp, ExpandOp, FullOp, TransposeOp, ViewOp
 from pyptoc.dialects.record import record
 from pyptoc.dialects.subscripts import Mixed
@@ -51,7 +52,7 @@ def works_in_place(op: Operation) -> bool:
     """Whether the instruction of an op may write over its full input."""
     if isinstance(op, LiteralOp):
         return IN_PLACE.get(op.name.removeprefix("pypto.")) is InPlace.FULL
-    return isinstance(op, CastOp | MaskCausalOp)
+    return isinstance(op, CastOp | MaskCausalOp | MulGroupsOp)
 
 
 @record(frozen=False)

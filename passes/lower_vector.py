@@ -35,6 +35,7 @@ from pyptoc.dialects.npu import LoadOp, StoreOp
 from pyptoc.dialects.pypto.base import LiteralOp
 from pyptoc.dialects.pypto.composite import MaskCausalOp
 from pyptoc.dialects.pypto.elementwise import CastOp
+from pyptoc.dialects.pypto.quantising import MulGroupsOp
 from pyptoc.dialects.pypto.reduce import (
     AmaxOp,
     AminOp,
@@ -99,6 +100,8 @@ class VectorBody(KernelBody):
                 self._cast(op)
             case ReductionOp() | CumsumOp():
                 self._fold(op)
+            case MulGroupsOp():
+                self._mul_groups(op)
             case LiteralOp():
                 self._elementwise(op)
             case ArangeOp():
@@ -204,6 +207,12 @@ class VectorBody(KernelBody):
             if key in op.properties
         }
         self._emit(op, name, inputs, dest, **options)
+
+    def _mul_groups(self, op: MulGroupsOp) -> None:
+        dest = self.result_tile(op, self._extents(op.result, op.source))
+        inputs = [self.tiles[op.source].buffer, self.tiles[op.scale].buffer]
+        forms = [(inputs[0], Form.FULL), (inputs[1], Form.GROUP)]
+        self._emit(op, "mul", forms, dest, group=op.group, first=op.first)
 
     def _input(
         self, argument: SSAValue | Attribute, result: SSAValue

@@ -35,6 +35,7 @@ from pyptoc.dialects.expr import ONE, Expr, Interval
 from pyptoc.dialects.npu_attrs import Unit
 from pyptoc.dialects.pypto.attrs import CubeTileAttr
 from pyptoc.dialects.pypto.matmul import MatmulOp, Product, ScaledMmOp
+from pyptoc.dialects.pypto.quantising import MulGroupsOp
 from pyptoc.dialects.pypto.scalars import DimOp, IndexOp, ReadOp, ScalarOp
 from pyptoc.dialects.pypto.shape import (
     AssembleOp,
@@ -105,6 +106,8 @@ class NestBody:
     """Whether a vector op computes something."""
     _ranges: dict[Hashable, Interval] = field(default_factory=dict[Hashable, Interval])
     _stores: list[AssembleOp] = field(default_factory=list[AssembleOp])
+    grouped: dict[MulGroupsOp, int] = field(default_factory=dict[MulGroupsOp, int])
+    """The ops with a scale for each group of columns, and how many columns."""
     drained: set[Operation] = field(default_factory=set[Operation])
     """The products that go straight to memory."""
     columns: ColumnPieces = field(init=False)
@@ -203,6 +206,9 @@ class NestBody:
                 self._assemble(op)
             case MatmulOp() | ScaledMmOp():
                 self._product(op)
+            case MulGroupsOp():
+                self._compute(op)
+                self.grouped[op] = self.sizes[op.result].columns.value
             case _ if isinstance(op, GATHERS):
                 self._gather(op)
             case scf.ForOp():

@@ -129,9 +129,8 @@ class _Emitter:
     def box_of(self, arg: VectorArg) -> tuple[Value, Value]:
         """The rows and columns of an input."""
         form = arg[1] if isinstance(arg, tuple) else Form.ONE
-        rows = 1 if form in (Form.COL, Form.ONE, Form.SCALAR) else self.m
-        columns = 1 if form in (Form.ROW, Form.ONE, Form.SCALAR) else self.n
-        return rows, columns
+        first, rows, columns = self.op.box_of(form)
+        return rows, first + columns if isinstance(columns, int) else columns
 
     def scalar(self, value: SSAValue) -> str:
         """The text of a scalar; an integer must fit the elements beside it."""
@@ -220,6 +219,8 @@ class _Emitter:
         }
         if "checked" in self.op.properties:
             special["add"] = self.checked_add
+        if "group" in self.op.properties:
+            special["mul"] = self.mul_groups
         if name in special:
             special[name]()
         elif name in _UFUNCS:
@@ -268,6 +269,33 @@ class _Emitter:
 
         inputs = ", ".join(map(self.text, self.op.args))
         self.assign(self.dest(), f"{self.to.bind(add)}({inputs})")
+
+    def mul_groups(self) -> None:
+        """Numbers for groups of columns: the columns of a group are an axis."""
+        size, (first, count) = self.op.group_size, self.op.groups
+        forms = [arg[1] if isinstance(arg, tuple) else Form.FULL for arg in self.op.args]
+        columns = slice(first, first + count)
+        if isinstance(self.n, int) and self.n % size:
+            spread = np.arange(self.n) // size + first
+
+            def apart(x: NDArray[Any], form: Form) -> NDArray[Any]:
+                return x[:, spread] if form is Form.GROUP else x
+        else:
+
+            def apart(x: NDArray[Any], form: Form) -> NDArray[Any]:
+                if form is Form.GROUP:
+                    return x[:, columns, None]
+                return x.reshape(len(x), count, size)
+
+        narrow = numerics.is_float(self.input_dtype()) and self.input_dtype() != _F32
+        wide = {"dtype": np.float32} if narrow else {}
+
+        def mul(x: NDArray[Any], y: NDArray[Any], out: NDArray[Any]) -> None:
+            x, y = apart(x, forms[0]), apart(y, forms[1])
+            np.multiply(x, y, out=apart(out, Form.FULL), casting="unsafe", **wide)
+
+        inputs = ", ".join(map(self.text, self.op.args))
+        self.to.line(f"{self.to.bind(mul)}({inputs}, {self.dest()})")
 
     def compare(self) -> None:
         inputs = ", ".join(map(self.text, self.op.args))
