@@ -3,7 +3,7 @@
     tile.add %a, %b row into %d [%m, 256]        d[i, j] = a[i, j] + b[i, 0]
     tile.mul %a, 2.0 into %a [%m, 256]           in place
     tile.mul %a, %b group into %d [%m, 256] {group = 128, first = 0}
-                                                 d[i, j] = a[i, j] * b[i, j floordiv 128]
+                                 d[i, j] = a[i, j] * b[i, j floordiv 128]
     tile.row_sum %a into %s [%m, 256]            s[i, 0] = sum of a[i, :]
     tile.cvt %a into %d [%m, 256] {mode = "rint"}
     tile.arange 0 into %d [%m, 256]              d[i, j] = 0 + j
@@ -11,18 +11,17 @@
 
 All run on pipe v, on ub buffers, and write `dest`. Each input is a literal, an SSA
 scalar, or a buffer in one of the forms `full` (default), `row` = [m, 1] along the
-columns, `col` = [1, n] along the rows, `one` = [1, 1] everywhere, and of `mul` `group` =
-[m, k], one for each `group` of the columns, of which there are a known number, from
-number `first` on. The destination may
-be an input itself, or begin where one begins, where the instruction is elementwise and
-no remainder, the input full, its elements and rows as wide (`tile_in_place.py`).
+columns, `col` = [1, n] along the rows, `one` = [1, 1] everywhere. `mul` has a form of
+its own, `group` = [m, k]: one for each `group` columns of a known number of them, from
+number `first` on. The destination may be an input itself, or begin where one begins,
+where the instruction is elementwise and no remainder, the input full, its elements and
+rows as wide (`tile_in_place.py`).
 """
 
 from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Sequence
-from enum import Enum
 from functools import lru_cache
 from typing import Any, ClassVar, Self, TypeAlias, cast
 
@@ -51,7 +50,6 @@ from xdsl.irdl import (
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
-from xdsl.utils.str_enum import StrEnum
 
 from pyptoc.dialects.assembly import (
     INDEX,
@@ -77,7 +75,6 @@ from pyptoc.dialects.literals import (
     parse_number,
 )
 from pyptoc.dialects.op_definition import op_definition
-from pyptoc.dialects.record import record
 from pyptoc.dialects.tile_in_place import may_take
 from pyptoc.dialects.tile_types import (
     BufType,
@@ -88,125 +85,19 @@ from pyptoc.dialects.tile_types import (
     check_extent,
     check_space,
 )
-
-
-class Form(StrEnum):
-    """How an SSA input meets the box [m, n] of the instruction."""
-
-    FULL = "full"
-    ROW = "row"
-    COL = "col"
-    ONE = "one"
-    GROUP = "group"
-    SCALAR = "scalar"
-
-
-FORMS = {form: StringAttr(form) for form in Form}
-FORM_NAMES = frozenset(form.value for form in Form)
-_WRITTEN = (Form.FULL, Form.ROW, Form.COL, Form.ONE, Form.GROUP)
+from pyptoc.dialects.vector_families import (
+    FORM_NAMES,
+    FORMS,
+    VECTOR_FAMILIES,
+    WRITTEN_FORMS,
+    Family,
+    Form,
+    Result,
+    Shape,
+)
 
 VectorArg: TypeAlias = tuple[SSAValue, Form] | Attribute
 """An SSA input with its form, or a literal."""
-
-
-class Elements(Enum):
-    """The element types of the inputs."""
-
-    FLOAT = "a float of at least 16 bits"
-    NUMBER = "a float of at least 16 bits, or an integer"
-    INTEGER = "an integer"
-    BITS = "i1 or an integer"
-    TRUTH = "i1"
-    ANY = "any"
-
-    def holds(self, element: Attribute) -> bool:
-        if self is Elements.ANY:
-            return True
-        if isinstance(element, IntegerType):
-            truth = element == i1
-            if self in (Elements.NUMBER, Elements.INTEGER):
-                return not truth
-            return self is Elements.BITS or (self is Elements.TRUTH and truth)
-        floats = self in (Elements.FLOAT, Elements.NUMBER)
-        return floats and cast(AnyFloat, element).bitwidth >= 16
-
-
-class Shape(Enum):
-    """How the destination relates to the box [m, n] of the inputs."""
-
-    ELEMENTWISE = "elementwise"
-    ROW_REDUCTION = "row reduction"
-    ROW_SCAN = "row scan"
-
-
-class Result(Enum):
-    """The element type of the destination."""
-
-    SAME = "that of the inputs"
-    TRUTH = "i1"
-    ANY = "any"
-
-
-@record
-class Family:
-    """One row of the table: an instruction `tile.<name>`."""
-
-    name: str
-    arity: int
-    elements: Elements
-    shape: Shape = Shape.ELEMENTWISE
-    result: Result = Result.SAME
-    options: tuple[str, ...] = ()
-    index_scalar: bool = False
-    """Whether a scalar input is a position, of type index."""
-
-    @property
-    def is_elementwise(self) -> bool:
-        return self.shape is Shape.ELEMENTWISE
-
-
-def _families() -> list[Family]:
-    float_unary = (
-        "exp log sqrt rsqrt sigmoid silu gelu tanh reciprocal "
-        "sin cos erf floor ceil trunc round"
-    )
-    number = Elements.NUMBER
-    return [
-        *(Family(name, 1, Elements.FLOAT) for name in float_unary.split()),
-        *(Family(name, 1, number) for name in ("neg", "abs", "relu")),
-        Family("logical_not", 1, Elements.TRUTH),
-        Family("bitwise_not", 1, Elements.INTEGER),
-        Family("add", 2, number, options=("checked",)),
-        Family("sub", 2, number),
-        Family("mul", 2, number, options=("group", "first")),
-        *(Family(name, 2, number) for name in ("maximum", "minimum")),
-        Family("rem", 2, number),
-        Family("floordiv", 2, Elements.INTEGER),
-        Family("pow", 2, Elements.FLOAT),
-        Family("div", 2, Elements.FLOAT, options=("zero_if_zero",)),
-        *(Family(name, 2, Elements.BITS) for name in ("and", "or", "xor")),
-        *(Family(f"shift_{side}", 2, Elements.INTEGER) for side in ("left", "right")),
-        *(Family(name, 2, Elements.ANY, result=Result.TRUTH) for name in ("eq", "ne")),
-        *(
-            Family(name, 2, number, result=Result.TRUTH)
-            for name in ("lt", "le", "gt", "ge")
-        ),
-        Family("clip", 3, number),
-        Family("where", 3, Elements.ANY),
-        Family("copy", 1, Elements.ANY),
-        Family("fill", 1, Elements.ANY),
-        Family("cvt", 1, Elements.ANY, result=Result.ANY, options=("mode", "saturate")),
-        *(
-            Family(f"row_{name}", 1, number, Shape.ROW_REDUCTION)
-            for name in ("sum", "max", "min", "prod")
-        ),
-        Family("row_cumsum", 1, number, Shape.ROW_SCAN),
-        Family("arange", 1, number),
-        Family("mask_causal", 2, Elements.FLOAT, index_scalar=True),
-    ]
-
-
-VECTOR_FAMILIES = {family.name: family for family in _families()}
 
 
 class VectorOp(Instruction, ABC):
@@ -482,7 +373,7 @@ def _parse_input(parser: Parser) -> tuple[SSAValue, Form] | Number:
         return parse_number(located(parser), "a value such as %x, or a number")
     if not isinstance(value.type, BufType):
         return value, Form("scalar")
-    word = parser.parse_optional_keyword_in(_WRITTEN)
+    word = parser.parse_optional_keyword_in(WRITTEN_FORMS)
     return value, Form(word or "full")
 
 

@@ -46,8 +46,8 @@ from pyptoc.passes.groups import CUT, GROUP, UNIT, blocks_of, groups_in
 from pyptoc.passes.ownership import Ownership
 from pyptoc.passes.push_views import push_views
 from pyptoc.passes.reinterpret import split_views
-from pyptoc.passes.scale_pairs import join_pairs
 from pyptoc.passes.scale_groups import rewrite_groups
+from pyptoc.passes.scale_pairs import join_pairs
 from pyptoc.passes.shapes import Shapes
 from pyptoc.passes.structured import unit_of
 from pyptoc.passes.tile_settings import is_whole

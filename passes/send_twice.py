@@ -5,11 +5,12 @@ Keys are multiplied by queries, and a trip later, when the weights that came of 
 there, by these. A slot is given back in the stage that popped it, and a cube core
 copies nothing; so what a later stage wants comes again, by a channel of its own:
 
-    vector   push %k into %a ; ..            vector   push %k into %a ; push %k into %b ; ..
-    cube     %x = pop %a                     cube     %x = pop %a
-             matmul %q, %x ; push scores              matmul %q, %x ; free %a ; push scores
-             %w = pop %weights          ->            %w = pop %weights ; %y = pop %b
-             matmul %w, %x ; free %a                  matmul %w, %y ; free %b
+    vector   push %k into %a               vector   push %k into %a ; push %k into %b
+    cube     %x = pop %a                   cube     %x = pop %a
+             matmul %q, %x                          matmul %q, %x ; free %a
+             push scores                            push scores
+             %w = pop %weights      ->              %w = pop %weights ; %y = pop %b
+             matmul %w, %x ; free %a                matmul %w, %y ; free %b
 """
 
 from __future__ import annotations
@@ -51,7 +52,9 @@ def _send(pair: LoopPair, pop: PopOp, returning: set[SSAValue]) -> bool:
     )
     early = [op for op in behind[:turn] if _uses(op, pop.buffer)]
     late = [op for op in behind[turn:] if _uses(op, pop.buffer)]
-    frees = [op for op in behind if isinstance(op, FreeOp) and op.channel is pop.channel]
+    frees = [
+        op for op in behind if isinstance(op, FreeOp) and op.channel is pop.channel
+    ]
     pushes = [m for m in messages_in(pair.vector) if m.channel is pop.channel]
     once = len(frees) == len(pushes) == 1 and isinstance(pushes[0], PushOp)
     in_l1 = buffer_type(pop.buffer).space == Space.L1

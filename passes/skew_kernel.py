@@ -31,7 +31,8 @@ def skew_kernel(ctx: PyptocContext, kernel: KernelOp) -> None:
     for twice in (True, False):
         before = kernel.clone()
         pairs = find_pairs(kernel)
-        if twice and not any([send_twice(pair) for pair in pairs]):
+        sent = [send_twice(pair) for pair in pairs] if twice else []
+        if twice and not any(sent):
             continue
         stuck = [found for pair in pairs if (found := _skew(kernel, pair))]
         erase_dead(kernel)

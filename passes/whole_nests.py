@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import field, replace
+from functools import cached_property
 from typing import NamedTuple
 
 from xdsl.dialects import arith, scf
@@ -50,7 +51,8 @@ from pyptoc.passes.column_pieces import ColumnPieces
 from pyptoc.passes.cube_tiles import Contraction, CubeTile
 from pyptoc.passes.form_tasks import bound_obstacle
 from pyptoc.passes.index_shapes import GATHERS, indexed, per_of
-from pyptoc.passes.matmul_shape import contraction_of, matmul_shape
+from pyptoc.passes.kept_sums import KeptSums
+from pyptoc.passes.matmul_shape import contraction_of, matmul_shape, scales_of
 from pyptoc.passes.ownership import root_of
 from pyptoc.passes.shapes import DimKey, Shapes
 from pyptoc.passes.structured import (
@@ -60,7 +62,7 @@ from pyptoc.passes.structured import (
     unit_of,
 )
 from pyptoc.passes.tile_settings import nearest_tile
-from pyptoc.passes.typed import tensor_rank
+from pyptoc.passes.typed import name_of, tensor_rank
 from pyptoc.passes.windows import window_of
 from pyptoc.runtime.machine import Machine
 
@@ -118,6 +120,22 @@ class NestBody:
 
     def __post_init__(self) -> None:
         self.columns = ColumnPieces(self.shapes)
+
+    @cached_property
+    def sums(self) -> KeptSums:
+        """The sums that L0C keeps for loops, once all of the body is known."""
+        return KeptSums.of(self.products)
+
+    def drains(self, value: SSAValue) -> bool:
+        """Whether stores take a sum of a loop from L0C to memory, perhaps cast."""
+        kept = self.sums.carried.get(value)
+        if kept is None:
+            return False
+        uses = kept.drained_to()
+        stores = [op for op in uses if isinstance(op, AssembleOp)]
+        dests = {self.dests.get(op.dest) for op in stores}
+        others = {self.dests[op.dest] for op in self._stores if op not in stores}
+        return len(stores) == len(uses) and None not in dests and not dests & others
 
     @property
     def block(self) -> Block:
@@ -482,17 +500,3 @@ class NestBody:
         tile = CubeTile.of(given).clamped(contraction)
         cube_tiles.check_fits(tile, contraction, self.machine, op)
         return tile
-
-
-def name_of(value: SSAValue) -> str:
-    """How the program calls a value."""
-    if value.name_hint is not None:
-        return f"%{value.name_hint}"
-    return value.owner.name if isinstance(value.owner, Operation) else "an argument"
-
-
-def scales_of(op: Product) -> list[SSAValue]:
-    """What a product reads besides its matrices: MX scales, or a bias and scales."""
-    if isinstance(op, ScaledMmOp):
-        return [op.scale_lhs, op.scale_rhs]
-    return [row for row in (op.bias, op.scale) if row is not None]

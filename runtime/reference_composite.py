@@ -221,8 +221,8 @@ def _for_each(array: Array, axis: int, group: int) -> Array:
 def mul_groups(interp: Interpreter, op: Any) -> Tensor:
     x, scale = interp.array(op.source, op), interp.array(op.scale, op)
     group, first = op.group.value.data, op.first.value.data
-    numbers = first + np.arange(x.shape[1]) // group
-    return Tensor(x * scale[:, numbers])
+    columns = np.repeat(scale[:, first:], group, axis=1)
+    return Tensor(x * columns[:, : x.shape[1]])
 
 
 @handles("pypto.quant_mx")

@@ -272,29 +272,27 @@ class _Emitter:
 
     def mul_groups(self) -> None:
         """Numbers for groups of columns: the columns of a group are an axis."""
-        size, (first, count) = self.op.group_size, self.op.groups
-        forms = [arg[1] if isinstance(arg, tuple) else Form.FULL for arg in self.op.args]
-        columns = slice(first, first + count)
-        if isinstance(self.n, int) and self.n % size:
-            spread = np.arange(self.n) // size + first
+        op, size = self.op, self.op.group_size
+        first, count = op.groups
+        whole = op.extents[1] == count * size
+        spread = np.arange(count).repeat(size)[: op.extents[1]] + first  # pyright: ignore
+        dtype = self.input_dtype()
+        if numerics.is_float(dtype):
+            dtype = _F32
 
-            def apart(x: NDArray[Any], form: Form) -> NDArray[Any]:
-                return x[:, spread] if form is Form.GROUP else x
-        else:
+        def apart(x: NDArray[Any], form: Form) -> NDArray[Any]:
+            if form is Form.GROUP:
+                return x[:, first : first + count, None] if whole else x[:, spread]
+            return x.reshape(len(x), count, size) if whole else x
 
-            def apart(x: NDArray[Any], form: Form) -> NDArray[Any]:
-                if form is Form.GROUP:
-                    return x[:, columns, None]
-                return x.reshape(len(x), count, size)
-
-        narrow = numerics.is_float(self.input_dtype()) and self.input_dtype() != _F32
-        wide = {"dtype": np.float32} if narrow else {}
+        forms = [arg[1] if isinstance(arg, tuple) else Form.FULL for arg in op.args]
 
         def mul(x: NDArray[Any], y: NDArray[Any], out: NDArray[Any]) -> None:
-            x, y = apart(x, forms[0]), apart(y, forms[1])
-            np.multiply(x, y, out=apart(out, Form.FULL), casting="unsafe", **wide)
+            sides = apart(x, forms[0]), apart(y, forms[1])
+            dest = apart(out, Form.FULL)
+            np.multiply(*sides, out=dest, dtype=dtype, casting="unsafe")
 
-        inputs = ", ".join(map(self.text, self.op.args))
+        inputs = ", ".join(map(self.text, op.args))
         self.to.line(f"{self.to.bind(mul)}({inputs}, {self.dest()})")
 
     def compare(self) -> None:
