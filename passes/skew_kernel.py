@@ -34,10 +34,11 @@ def skew_kernel(ctx: PyptocContext, kernel: KernelOp) -> None:
         sent = [send_twice(pair) for pair in pairs] if twice else []
         if twice and not any(sent):
             continue
-        stuck = [found for pair in pairs if (found := _skew(kernel, pair))]
+        stuck = [_skew(kernel, pair) for pair in pairs]
         erase_dead(kernel)
-        if _has_room(ctx, kernel):
-            for found, reason in stuck:
+        in_vain = any(map(all, zip(sent, stuck, strict=False)))
+        if not in_vain and _has_room(ctx, kernel):
+            for found, reason in filter(None, stuck):
                 ctx.remark(found, reason, "PTO334")
             return
         _restore(kernel, before)

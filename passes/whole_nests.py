@@ -38,12 +38,7 @@ from pyptoc.dialects.pypto.attrs import CubeTileAttr
 from pyptoc.dialects.pypto.matmul import MatmulOp, Product, ScaledMmOp
 from pyptoc.dialects.pypto.quantising import MulGroupsOp
 from pyptoc.dialects.pypto.scalars import DimOp, IndexOp, ReadOp, ScalarOp
-from pyptoc.dialects.pypto.shape import (
-    AssembleOp,
-    EmptyOp,
-    TransposeOp,
-    ViewOp,
-)
+from pyptoc.dialects.pypto.shape import AssembleOp, EmptyOp, TransposeOp, ViewOp
 from pyptoc.dialects.pypto.tiles import check_cube_tile
 from pyptoc.dialects.record import record
 from pyptoc.passes import cube_tiles
@@ -55,12 +50,7 @@ from pyptoc.passes.kept_sums import KeptSums
 from pyptoc.passes.matmul_shape import contraction_of, matmul_shape, scales_of
 from pyptoc.passes.ownership import root_of
 from pyptoc.passes.shapes import DimKey, Shapes
-from pyptoc.passes.structured import (
-    LEAVES,
-    defined_in,
-    is_constant,
-    unit_of,
-)
+from pyptoc.passes.structured import LEAVES, defined_in, is_constant, unit_of
 from pyptoc.passes.tile_settings import nearest_tile
 from pyptoc.passes.typed import name_of, tensor_rank
 from pyptoc.passes.windows import window_of
