@@ -2,6 +2,8 @@
 
     tile.add %a, %b row into %d [%m, 256]        d[i, j] = a[i, j] + b[i, 0]
     tile.mul %a, 2.0 into %a [%m, 256]           in place
+    tile.mul %a, %b group into %d [%m, 256] {group = 128, first = 0}
+                                 d[i, j] = a[i, j] * b[i, j floordiv 128]
     tile.row_sum %a into %s [%m, 256]            s[i, 0] = sum of a[i, :]
     tile.cvt %a into %d [%m, 256] {mode = "rint"}
     tile.arange 0 into %d [%m, 256]              d[i, j] = 0 + j
@@ -9,16 +11,17 @@
 
 All run on pipe v, on ub buffers, and write `dest`. Each input is a literal, an SSA
 scalar, or a buffer in one of the forms `full` (default), `row` = [m, 1] along the
-columns, `col` = [1, n] along the rows, `one` = [1, 1] everywhere. The destination may
-be an input itself, or begin where one begins, where the instruction is elementwise and
-no remainder, the input full, its elements and rows as wide (`tile_in_place.py`).
+columns, `col` = [1, n] along the rows, `one` = [1, 1] everywhere. `mul` has a form of
+its own, `group` = [m, k]: one for each `group` columns of a known number of them, from
+number `first` on. The destination may be an input itself, or begin where one begins,
+where the instruction is elementwise and no remainder, the input full, its elements and
+rows as wide (`tile_in_place.py`).
 """
 
 from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Sequence
-from enum import Enum
 from functools import lru_cache
 from typing import Any, ClassVar, Self, TypeAlias, cast
 
@@ -47,7 +50,6 @@ from xdsl.irdl import (
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
-from xdsl.utils.str_enum import StrEnum
 
 from pyptoc.dialects.assembly import (
     INDEX,
@@ -73,7 +75,6 @@ from pyptoc.dialects.literals import (
     parse_number,
 )
 from pyptoc.dialects.op_definition import op_definition, verified_alone
-from pyptoc.dialects.record import record
 from pyptoc.dialects.tile_in_place import may_take
 from pyptoc.dialects.tile_types import (
     BufType,
@@ -84,123 +85,19 @@ from pyptoc.dialects.tile_types import (
     check_extent,
     check_space,
 )
-
-
-class Form(StrEnum):
-    """How an SSA input meets the box [m, n] of the instruction."""
-
-    FULL = "full"
-    ROW = "row"
-    COL = "col"
-    ONE = "one"
-    SCALAR = "scalar"
-
-
-FORMS = {form: StringAttr(form) for form in Form}
-FORM_NAMES = frozenset(form.value for form in Form)
-_WRITTEN = (Form.FULL, Form.ROW, Form.COL, Form.ONE)
+from pyptoc.dialects.vector_families import (
+    FORM_NAMES,
+    FORMS,
+    VECTOR_FAMILIES,
+    WRITTEN_FORMS,
+    Family,
+    Form,
+    Result,
+    Shape,
+)
 
 VectorArg: TypeAlias = tuple[SSAValue, Form] | Attribute
 """An SSA input with its form, or a literal."""
-
-
-class Elements(Enum):
-    """The element types of the inputs."""
-
-    FLOAT = "a float of at least 16 bits"
-    NUMBER = "a float of at least 16 bits, or an integer"
-    INTEGER = "an integer"
-    BITS = "i1 or an integer"
-    TRUTH = "i1"
-    ANY = "any"
-
-    def holds(self, element: Attribute) -> bool:
-        if self is Elements.ANY:
-            return True
-        if isinstance(element, IntegerType):
-            truth = element == i1
-            if self in (Elements.NUMBER, Elements.INTEGER):
-                return not truth
-            return self is Elements.BITS or (self is Elements.TRUTH and truth)
-        floats = self in (Elements.FLOAT, Elements.NUMBER)
-        return floats and cast(AnyFloat, element).bitwidth >= 16
-
-
-class Shape(Enum):
-    """How the destination relates to the box [m, n] of the inputs."""
-
-    ELEMENTWISE = "elementwise"
-    ROW_REDUCTION = "row reduction"
-    ROW_SCAN = "row scan"
-
-
-class Result(Enum):
-    """The element type of the destination."""
-
-    SAME = "that of the inputs"
-    TRUTH = "i1"
-    ANY = "any"
-
-
-@record
-class Family:
-    """One row of the table: an instruction `tile.<name>`."""
-
-    name: str
-    arity: int
-    elements: Elements
-    shape: Shape = Shape.ELEMENTWISE
-    result: Result = Result.SAME
-    options: tuple[str, ...] = ()
-    index_scalar: bool = False
-    """Whether a scalar input is a position, of type index."""
-
-    @property
-    def is_elementwise(self) -> bool:
-        return self.shape is Shape.ELEMENTWISE
-
-
-def _families() -> list[Family]:
-    float_unary = (
-        "exp log sqrt rsqrt sigmoid silu gelu tanh reciprocal "
-        "sin cos erf floor ceil trunc round"
-    )
-    number = Elements.NUMBER
-    return [
-        *(Family(name, 1, Elements.FLOAT) for name in float_unary.split()),
-        *(Family(name, 1, number) for name in ("neg", "abs", "relu")),
-        Family("logical_not", 1, Elements.TRUTH),
-        Family("bitwise_not", 1, Elements.INTEGER),
-        Family("add", 2, number, options=("checked",)),
-        *(Family(name, 2, number) for name in ("sub", "mul")),
-        *(Family(name, 2, number) for name in ("maximum", "minimum")),
-        Family("rem", 2, number),
-        Family("floordiv", 2, Elements.INTEGER),
-        Family("pow", 2, Elements.FLOAT),
-        Family("div", 2, Elements.FLOAT, options=("zero_if_zero",)),
-        *(Family(name, 2, Elements.BITS) for name in ("and", "or", "xor")),
-        *(Family(f"shift_{side}", 2, Elements.INTEGER) for side in ("left", "right")),
-        *(Family(name, 2, Elements.ANY, result=Result.TRUTH) for name in ("eq", "ne")),
-        *(
-            Family(name, 2, number, result=Result.TRUTH)
-            for name in ("lt", "le", "gt", "ge")
-        ),
-        Family("clip", 3, number),
-        Family("where", 3, Elements.ANY),
-        Family("copy", 1, Elements.ANY),
-        Family("fill", 1, Elements.ANY),
-        Family("cvt", 1, Elements.ANY, result=Result.ANY, options=("mode", "saturate")),
-        *(
-            Family(f"row_{name}", 1, number, Shape.ROW_REDUCTION)
-            for name in ("sum", "max", "min", "prod")
-        ),
-        Family("row_cumsum", 1, number, Shape.ROW_SCAN),
-        Family("arange", 1, number),
-        Family("mask_causal", 2, Elements.FLOAT, index_scalar=True),
-    ]
-
-
-VECTOR_FAMILIES = {family.name: family for family in _families()}
 
 
 class VectorOp(Instruction, ABC):
@@ -271,9 +168,25 @@ class VectorOp(Instruction, ABC):
     def box_of(self, form: Form) -> tuple[int, Mixed, Mixed]:
         """What is read of an input of a form: the first column, rows, columns."""
         rows, columns = self.extents
+        if form is Form.GROUP:
+            first, count = self.groups
+            return first, rows, count
         rows = 1 if form in (Form.COL, Form.ONE, Form.SCALAR) else rows
         columns = 1 if form in (Form.ROW, Form.ONE, Form.SCALAR) else columns
         return 0, rows, columns
+
+    @property
+    def groups(self) -> tuple[int, int]:
+        """The first group of the columns, and how many there are of `group_size`."""
+        columns = self.extents[1]
+        assert isinstance(columns, int)
+        first = cast("IntegerAttr[Any]", self.properties["first"]).value.data
+        return first, -(-columns // self.group_size)
+
+    @property
+    def group_size(self) -> int:
+        """The columns for which a `group` input has one number."""
+        return cast("IntegerAttr[Any]", self.properties["group"]).value.data
 
     def reads(self) -> list[SSAValue]:
         return [value for value in self.arguments if isinstance(value.type, BufType)]
@@ -354,6 +267,17 @@ class VectorOp(Instruction, ABC):
         for form in forms:
             if form not in FORM_NAMES:
                 raise VerifyException(f'no form "{form}"')
+        self._verify_groups(Form.GROUP in forms)
+
+    def _verify_groups(self, grouped: bool) -> None:
+        """An input by groups says of which, and there is a known number of them."""
+        names = [name for name in ("group", "first") if name in self.properties]
+        if len(names) != 2 * grouped:
+            raise VerifyException("group and first are for an input by groups")
+        if grouped and not isinstance(self.extents[1], int):
+            raise VerifyException("an input by groups needs a known number of columns")
+        if grouped and (self.group_size < 1 or self.groups[0] < 0):
+            raise VerifyException("a group has at least one column, and the first is 0")
 
     def _verify_input(
         self, value: SSAValue, form: Form, extents: Sequence[Mixed], dest: BufType
@@ -366,11 +290,8 @@ class VectorOp(Instruction, ABC):
         if self.family.name in ("fill", "arange"):
             raise VerifyException(f"{self.family.name} takes a literal or a scalar")
         check_space("an input", value, Space.UB)
-        rows, columns = extents
-        if form in (Form.COL, Form.ONE):
-            rows = 1
-        if form in (Form.ROW, Form.ONE):
-            columns = 1
+        first, rows, columns = self.box_of(form)
+        columns = first + columns if isinstance(columns, int) else columns
         check_extent(f"the number of rows of a {form} input", rows, type.rows)
         check_extent(f"the number of columns of a {form} input", columns, type.columns)
         if not self.family.is_elementwise and form is not Form.FULL:
@@ -453,7 +374,7 @@ def _parse_input(parser: Parser) -> tuple[SSAValue, Form] | Number:
         return parse_number(located(parser), "a value such as %x, or a number")
     if not isinstance(value.type, BufType):
         return value, Form("scalar")
-    word = parser.parse_optional_keyword_in(_WRITTEN)
+    word = parser.parse_optional_keyword_in(WRITTEN_FORMS)
     return value, Form(word or "full")
 
 
@@ -472,6 +393,8 @@ _OPTIONS: dict[str, Any] = {
     "saturate": BoolAttr,
     "checked": UnitAttr,
     "zero_if_zero": UnitAttr,
+    "group": IntegerAttr,
+    "first": IntegerAttr,
 }
 
 

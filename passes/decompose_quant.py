@@ -4,7 +4,8 @@ Quantisation as elementary f32 steps.
     quantize     a = amax(abs(x)); r = 127 / a; q = i8(rint(x * r)); scale = 1 / r
     asymmetric   scale = (hi - lo) / 255; z = rint(-128 - lo / scale);
                  q = i8(rint(x / scale) + z), of lo = min(amin, 0), hi = max(amax, 0)
-    dequantize   (f32(x) - f32(z)) * s1 * s2, rounded once
+    dequantize   (f32(x) - f32(z)) * s1 * s2, rounded once; for groups in a loop whose
+                 body may be one task, * is `mul_groups` (`scale_groups.py`)
     quant_mx     a = amax(abs(x)) of 32 elements; scale = the power of two at or below
                  a, divided by the greatest power of two of the f8 type;
                  q = f8(x * (1 / scale)), saturated
@@ -33,10 +34,16 @@ from xdsl.ir import Attribute, SSAValue
 
 from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.pypto.elementwise import GtOp
-from pyptoc.dialects.pypto.quantising import DequantizeOp, QuantizeOp, QuantMxOp
+from pyptoc.dialects.pypto.quantising import (
+    DequantizeOp,
+    MulGroupsOp,
+    QuantizeOp,
+    QuantMxOp,
+)
 from pyptoc.dialects.pypto.reduce import AmaxOp, AminOp, ReductionOp
 from pyptoc.dialects.pypto.shape import FullOp
 from pyptoc.passes.decompose_rows import product
+from pyptoc.passes.scale_groups import may_keep_groups
 from pyptoc.passes.shapes import Shapes
 from pyptoc.passes.steps import Steps, axis_of, replaced
 from pyptoc.passes.typed import element_type, tensor_rank
@@ -138,11 +145,42 @@ def dequantize(op: DequantizeOp, shapes: Shapes) -> None:
     """f32(x), less the zero point, times each scale in turn, rounded at the end."""
     step = Steps.replacing(op, shapes, op.result)
     y: SSAValue = step.f32(op.source)
+    target = element_type(op.result)
+    if op.group is None:
+        if op.zero_point is not None:
+            y = step.sub(y, step.f32(op.zero_point))
+        for scale in op.scales:
+            y = step.mul(y, step.f32(scale))
+    elif may_keep_groups(op, shapes):
+        size = op.group.value.data
+        for scale in op.scales:
+            y = step.emit(MulGroupsOp.make(y, step.f32(scale), size, 0))
+    else:
+        y = _by_groups(step, op, y)
+    step.finish([step.cast(y, target)])
+
+
+def _by_groups(step: Steps, op: DequantizeOp, y: SSAValue) -> SSAValue:
+    """Each group along an axis of its own; what is for it repeats along that."""
+    dims = step.shapes.dims(y)
+    assert op.axis is not None
+    assert op.group is not None
+    back = op.axis.value.data % len(dims) - len(dims)
+    size = op.group.value.data
+    count = dims[back].floordiv(size)
+    split = step.reshape(y, replaced(dims, back, count, size))
+
+    def for_groups(value: SSAValue) -> SSAValue:
+        value, have = step.f32(value), step.shapes.dims(value)
+        if len(have) < -back:
+            return value
+        return step.reshape(value, replaced(have, back, have[back], 1))
+
     if op.zero_point is not None:
-        y = step.sub(y, step.f32(op.zero_point))
+        split = step.sub(split, for_groups(op.zero_point))
     for scale in op.scales:
-        y = step.mul(y, step.f32(scale))
-    step.finish([step.cast(y, element_type(op.result))])
+        split = step.mul(split, for_groups(scale))
+    return step.reshape(split, dims)
 
 
 def quant_mx(op: QuantMxOp, shapes: Shapes) -> None:

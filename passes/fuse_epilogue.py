@@ -200,3 +200,10 @@ def with_cast(product: Product, cast: CastOp) -> Change | str:
     if mode not in ("none", "rint"):
         return f"a store rounds to nearest, not by mode {mode}"
     return {"target": target}
+
+
+def is_drain(op: CastOp) -> bool:
+    """Whether the store of an accumulator can do a cast: to nearest, to fewer bits."""
+    mode = "none" if op.mode is None else op.mode.data
+    source, target = element_type(op.operands[0]), element_type(op.results[0])
+    return mode in ("none", "rint") and target in NARROW.get(source, ())

@@ -110,6 +110,11 @@ def _vector(op: VectorOp, axes: Axes) -> None:
         if not isinstance(arg, tuple) or arg[1] is Form.SCALAR:
             continue
         source, form = allocation_of(arg[0]), arg[1]
+        if form is Form.GROUP:
+            axes.same((dest, 0), (source, 0))
+            axes.keep_whole((dest, 1))
+            axes.keep_whole((source, 1))
+            continue
         for axis, broadcast in ((0, (Form.COL, Form.ONE)), (1, (Form.ROW, Form.ONE))):
             if form in broadcast:
                 axes.keep_whole((source, axis))

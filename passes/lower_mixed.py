@@ -19,10 +19,12 @@ of such a body are as large as memory allows.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import field
 from enum import Enum
 
 from xdsl.dialects import scf
+from xdsl.dialects.arith import ConstantOp
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue
 from xdsl.ir import Use as IRUse
 from xdsl.rewriter import InsertPoint
@@ -34,24 +36,31 @@ from pyptoc.dialects.pypto.base import LiteralOp
 from pyptoc.dialects.pypto.composite import MaskCausalOp
 from pyptoc.dialects.pypto.elementwise import CastOp
 from pyptoc.dialects.pypto.matmul import EpilogueOp, MmaOp
+from pyptoc.dialects.pypto.quantising import MulGroupsOp
+from pyptoc.dialects.pypto.scalars import DimOp, IndexOp
 from pyptoc.dialects.pypto.shape import CloneOp, ExpandOp, FullOp, TransposeOp, ViewOp
 from pyptoc.dialects.record import record
 from pyptoc.dialects.subscripts import Mixed
 from pyptoc.dialects.tile_in_place import IN_PLACE, InPlace
 from pyptoc.dialects.tile_types import Space
 from pyptoc.passes.builder import Builder
-from pyptoc.passes.fuse_epilogue import NARROW
+from pyptoc.passes.fuse_epilogue import is_drain
 from pyptoc.passes.kernel_body import Tile, bounds_of, buffer_type_of
 from pyptoc.passes.lower_cube import CubeBody
 from pyptoc.passes.lower_vector import Form, VectorBody, form_of
 from pyptoc.passes.typed import element_type
+
+BOUNDS = 3
+"""The operands of a loop in front of those that it carries."""
+FRACTAL = 32
+"""Columns of whole fractals, of any type."""
 
 
 def works_in_place(op: Operation) -> bool:
     """Whether the instruction of an op may write over its full input."""
     if isinstance(op, LiteralOp):
         return IN_PLACE.get(op.name.removeprefix("pypto.")) is InPlace.FULL
-    return isinstance(op, CastOp | MaskCausalOp)
+    return isinstance(op, CastOp | MaskCausalOp | MulGroupsOp)
 
 
 @record(frozen=False)
@@ -95,7 +104,7 @@ class MixedBody(VectorBody):
                 used = uses_of(op.result)
                 if Use.SUM in used:
                     self.cube.lower(op)
-                if used != {Use.SUM}:
+                if not used <= {Use.SUM, Use.START}:
                     self._vector(op)
             case ExpandOp() if uses_of(op.result) == {Use.SUM}:
                 self.cube.lower(op)
@@ -106,6 +115,8 @@ class MixedBody(VectorBody):
             case scf.ForOp() if is_sum(op):
                 self.cube.lower(op)
                 self._to_vector(op.results[0])
+            case scf.ForOp() if op.iter_args:
+                self._mixed_loop(op)
             case MmaOp():
                 self.cube.lower(op)
                 self._to_vector(op.result)
@@ -205,6 +216,23 @@ class MixedBody(VectorBody):
             source = self.tiles[value]
             self.cube.tiles[value] = self._moved(value, source, "l1", build)
 
+    # -- sums that a loop carries
+
+    def carried(self, op: scf.ForOp) -> Sequence[int]:
+        return [n for n in range(len(op.iter_args)) if not carries_sum(op, n)]
+
+    def _mixed_loop(self, op: scf.ForOp) -> None:
+        """A loop that carries tiles, some of them sums in L0C."""
+        here = self.carried(op)
+        sums = [n for n in range(len(op.iter_args)) if n not in here]
+        arguments = [op.body.block.args[1 + n] for n in sums]
+        for argument, n in zip(arguments, sums, strict=True):
+            self.cube.start_at_zero(op, argument, op.iter_args[n])
+        self._vector(op)
+        for argument, n in zip(arguments, sums, strict=True):
+            self.cube.tiles[op.results[n]] = self.cube.tiles[argument]
+            self._to_vector(op.results[n])
+
     # -- in place
 
     def _copy(self, op: CloneOp) -> None:
@@ -303,23 +331,49 @@ class CubePart(CubeBody):
     def home(self, loop: scf.ForOp) -> InsertPoint:
         return self.mixed.home(loop)
 
+    def start_at_zero(
+        self, loop: scf.ForOp, argument: SSAValue, initial: SSAValue
+    ) -> None:
+        """An accumulator of its own for a sum that a loop carries: perhaps of no trip,
+        so that a product over nothing makes the zeros."""
+        full = initial.owner
+        assert isinstance(full, FullOp)
+        rows, columns = full.mixed_sizes
+        buffer = self.allocate(loop, buffer_type_of(argument.type, "l0c"))
+        product = first_product(argument)
+        (m, n), sides = bounds_of(argument.type), (product.lhs, product.rhs)
+        left, right = (
+            self.allocate(loop, tile.BufType(shape, element_type(side), space))
+            for shape, side, space in zip(
+                ((m, FRACTAL), (FRACTAL, n)), sides, ("l0a", "l0b"), strict=True
+            )
+        )
+        extents = [rows, columns, 0]
+        zeros = tile.MatmulOp.make(left, right, buffer, extents, False)
+        Builder.before(loop).emit(zeros)
+        self.tiles[argument] = Tile(buffer, rows, columns)
+
     def slotted(self, at: Operation, type_: tile.BufType) -> SSAValue:
         """Level 0 is for one product at a time; its slots are for steps along K."""
         staged = type_.space == Space.L1 or at.parent_op() in self.products
         return super().slotted(at, type_) if staged else self.allocate(at, type_)
 
 
-def is_drain(op: CastOp) -> bool:
-    """Whether the store of an accumulator can do a cast: to nearest, to fewer bits."""
-    mode = "none" if op.mode is None else op.mode.data
-    source, target = element_type(op.operands[0]), element_type(op.results[0])
-    return mode in ("none", "rint") and target in NARROW.get(source, ())
+def first_product(argument: SSAValue) -> MmaOp:
+    """The first op that adds onto a sum."""
+    use = next(iter(argument.uses))
+    op = use.operation
+    if isinstance(op, MmaOp):
+        return op
+    assert isinstance(op, scf.ForOp)
+    return first_product(op.body.block.args[1 + use.index - BOUNDS])
 
 
 class Use(Enum):
     """What a value of a mixed body is for."""
 
     SUM = "the start of a sum over K"
+    START = "the start of sums over K that a loop carries"
     PRODUCT = "an operand of a product"
     OTHER = "anything else"
 
@@ -345,8 +399,26 @@ def kinds_of(use: IRUse) -> set[Use]:
             return {Use.SUM}
         case scf.YieldOp() if is_sum(op.parent_op()):
             return {Use.SUM}
+        case scf.YieldOp() if carries_sum(op.parent_op(), use.index):
+            return {Use.SUM}
+        case scf.ForOp() if carries_sum(op, use.index - BOUNDS):
+            return {Use.START}
         case _:
             return {Use.OTHER}
+
+
+STEPS = (
+    ConstantOp,
+    DimOp,
+    IndexOp,
+    LoadOp,
+    MmaOp,
+    TransposeOp,
+    ViewOp,
+    scf.ForOp,
+    scf.YieldOp,
+)
+"""What a loop over K consists of."""
 
 
 def is_sum(op: Operation | None) -> bool:
@@ -355,7 +427,20 @@ def is_sum(op: Operation | None) -> bool:
         return False
     last = op.body.block.ops.last
     made = last.operands[0].owner if isinstance(last, scf.YieldOp) else None
-    return isinstance(made, MmaOp) or (isinstance(made, scf.ForOp) and is_sum(made))
+    adds = isinstance(made, MmaOp) or (isinstance(made, scf.ForOp) and is_sum(made))
+    return adds and all(isinstance(inner, STEPS) for inner in op.body.block.ops)
+
+
+def carries_sum(op: Operation | None, number: int) -> bool:
+    """Whether what a loop carries in place `number` is a sum that each trip adds to."""
+    if not isinstance(op, scf.ForOp) or is_sum(op) or number < 0:
+        return False
+    last, argument = op.body.block.ops.last, op.body.block.args[1 + number]
+    if not isinstance(last, scf.YieldOp) or number >= len(last.operands):
+        return False
+    added = last.operands[number].owner
+    adds = isinstance(added, MmaOp) or (isinstance(added, scf.ForOp) and is_sum(added))
+    return adds and uses_of(argument) == {Use.SUM}
 
 
 def keeps_place(value: SSAValue, result: OpResult) -> bool:
@@ -388,4 +473,6 @@ def is_accumulated(value: SSAValue) -> bool:
     owner = value.owner
     if isinstance(owner, CastOp | EpilogueOp):
         return is_accumulated(owner.operands[0])
-    return isinstance(owner, MmaOp) or (isinstance(owner, Operation) and is_sum(owner))
+    if isinstance(owner, scf.ForOp) and isinstance(value, OpResult):
+        return is_sum(owner) or carries_sum(owner, value.index)
+    return isinstance(owner, MmaOp)

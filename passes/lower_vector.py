@@ -35,6 +35,7 @@ from pyptoc.dialects.npu import LoadOp, StoreOp
 from pyptoc.dialects.pypto.base import LiteralOp
 from pyptoc.dialects.pypto.composite import MaskCausalOp
 from pyptoc.dialects.pypto.elementwise import CastOp
+from pyptoc.dialects.pypto.quantising import MulGroupsOp
 from pyptoc.dialects.pypto.reduce import (
     AmaxOp,
     AminOp,
@@ -99,6 +100,8 @@ class VectorBody(KernelBody):
                 self._cast(op)
             case ReductionOp() | CumsumOp():
                 self._fold(op)
+            case MulGroupsOp():
+                self._mul_groups(op)
             case LiteralOp():
                 self._elementwise(op)
             case ArangeOp():
@@ -205,6 +208,12 @@ class VectorBody(KernelBody):
         }
         self._emit(op, name, inputs, dest, **options)
 
+    def _mul_groups(self, op: MulGroupsOp) -> None:
+        dest = self.result_tile(op, self._extents(op.result, op.source))
+        inputs = [self.tiles[op.source].buffer, self.tiles[op.scale].buffer]
+        forms = [(inputs[0], Form.FULL), (inputs[1], Form.GROUP)]
+        self._emit(op, "mul", forms, dest, group=op.group, first=op.first)
+
     def _input(
         self, argument: SSAValue | Attribute, result: SSAValue
     ) -> SSAValue | tuple[SSAValue, Form] | Attribute:
@@ -227,20 +236,27 @@ class VectorBody(KernelBody):
 
     def _loop(self, op: scf.ForOp) -> None:
         """Carried tiles become buffers; the loop keeps no tensor values."""
-        arguments = list(op.body.block.args[1:])
-        for argument, initial in zip(arguments, op.iter_args, strict=True):
-            self.tiles[argument] = self._initial(op, initial)
+        here = self.carried(op)
+        arguments = [op.body.block.args[1 + number] for number in here]
+        for argument, number in zip(arguments, here, strict=True):
+            self.tiles[argument] = self._initial(op, op.iter_args[number])
         self.block(op.body.block)
         last = op.body.block.ops.last
         assert isinstance(last, scf.YieldOp)
-        self._hand_on(last, [self.tiles[argument] for argument in arguments])
-        for argument, result in zip(arguments, op.results, strict=True):
-            self.tiles[result] = self.tiles[argument]
+        yielded = [self.tiles[last.operands[number]] for number in here]
+        self._hand_on(last, yielded, [self.tiles[argument] for argument in arguments])
+        for argument, number in zip(arguments, here, strict=True):
+            self.tiles[op.results[number]] = self.tiles[argument]
         self._drop_carried(op, last)
 
-    def _hand_on(self, last: scf.YieldOp, held: Sequence[Tile]) -> None:
+    def carried(self, op: scf.ForOp) -> Sequence[int]:
+        """Which of the values that a loop carries lie in UB."""
+        return range(len(op.iter_args))
+
+    def _hand_on(
+        self, last: scf.YieldOp, made: Sequence[Tile], held: Sequence[Tile]
+    ) -> None:
         """Copy what a trip yields into the carried buffers, all as if at once."""
-        made = [self.tiles[value] for value in last.operands]
         carried = {tile_.buffer for tile_ in held}
         copies = [
             (source, dest)

@@ -8,8 +8,10 @@ left to `form-tasks`, since its tasks are cut further.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from xdsl.dialects import func, scf
-from xdsl.dialects.builtin import StringAttr
+from xdsl.dialects.builtin import StringAttr, UnitAttr
 from xdsl.ir import Block, Operation, SSAValue
 
 from pyptoc.dialects.context import PyptocContext
@@ -18,12 +20,14 @@ from pyptoc.dialects.pypto.shape import ReshapeOp
 from pyptoc.passes.compared import Compared
 from pyptoc.passes.form_tasks import parallel_nests, perfect_nest
 from pyptoc.passes.groups import groups_in
+from pyptoc.passes.kept_sums import KEEPS, KeptSum, sums_in
 from pyptoc.passes.nest_report import report
 from pyptoc.passes.nest_tiles import NestCandidate, candidates
 from pyptoc.passes.product_parts import ProductParts
 from pyptoc.passes.structured import defined_in, unit_of
 from pyptoc.passes.tile_settings import TILE, WHOLE, is_whole
 from pyptoc.passes.whole_nests import NestBody, UnfitError
+from pyptoc.runtime.machine import Machine
 
 
 def mark_nests(ctx: PyptocContext, function: func.FuncOp) -> None:
@@ -52,11 +56,11 @@ def mark(ctx: PyptocContext, loop: scf.ForOp) -> None:
     hoist(nest)
     parts = ProductParts(loop)
     parts.split()
-    body = NestBody(nest, ctx.machine)
+    sums = list(sums_in(loop))
+    for kept in sums:
+        kept.product.attributes[KEEPS] = UnitAttr()
     try:
-        body.check()
-        check_machine(body)
-        found = candidates(body)
+        body, found = fitting(nest, ctx.machine, sums)
         check_faster(body, found[0])
     except UnfitError as unfit:
         parts.undo()
@@ -71,6 +75,23 @@ def mark(ctx: PyptocContext, loop: scf.ForOp) -> None:
         op.attributes[TILE] = tile.attribute()
     loop.attributes[WHOLE] = StringAttr(body.unit.value)
     report(ctx, loop, body, found)
+
+
+def fitting(
+    nest: Sequence[scf.ForOp], machine: Machine, sums: Sequence[KeptSum]
+) -> tuple[NestBody, list[NestCandidate]]:
+    """The body as one task, and its tiles; `sums` are kept in L0C if there is room."""
+    body = NestBody(nest, machine)
+    try:
+        body.check()
+        check_machine(body)
+        return body, candidates(body)
+    except UnfitError:
+        if not sums:
+            raise
+    for kept in sums:
+        del kept.product.attributes[KEEPS]
+    return fitting(nest, machine, [])
 
 
 def hoist(nest: list[scf.ForOp]) -> None:

@@ -7,11 +7,11 @@ The sizes of a matmul and where its operands lie, transposes resolved.
 
 from __future__ import annotations
 
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
 from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.pypto.attrs import CubeTileAttr
-from pyptoc.dialects.pypto.matmul import MatmulOp, ScaledMmOp
+from pyptoc.dialects.pypto.matmul import MatmulOp, Product, ScaledMmOp
 from pyptoc.dialects.record import record
 from pyptoc.passes.cube_tiles import Contraction
 from pyptoc.passes.shapes import Dims, Shapes
@@ -65,3 +65,10 @@ def may_split(op: Operation, shapes: Shapes) -> bool:
         return False
     k = matmul_shape(op, shapes).k
     return not k.is_const or k.value > max(tile.k[1:])
+
+
+def scales_of(op: Product) -> list[SSAValue]:
+    """What a product reads besides its matrices: MX scales, or a bias and scales."""
+    if isinstance(op, ScaledMmOp):
+        return [op.scale_lhs, op.scale_rhs]
+    return [row for row in (op.bias, op.scale) if row is not None]

@@ -9,6 +9,7 @@ Values are compared by what computes them, since each section has its own copy.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 
 from xdsl.dialects import scf
@@ -17,8 +18,9 @@ from xdsl.ir import Block, Operation, SSAValue
 from pyptoc.dialects.npu import KernelOp
 from pyptoc.dialects.npu_attrs import Unit
 from pyptoc.dialects.record import record
+from pyptoc.dialects.tile_channel import ChannelOp
 from pyptoc.dialects.tile_mixed import FreeOp, PopOp, PushOp, SectionOp
-from pyptoc.passes.slots import constant_of
+from pyptoc.passes.slots import SPARE, constant_of
 
 Message = PushOp | PopOp | FreeOp
 Path = tuple[Hashable, ...]
@@ -143,26 +145,41 @@ def _path(op: Operation, loop: scf.ForOp, names: _Names) -> Path:
 def stands_still(sides: Sequence[Sequence[Message]]) -> bool:
     """
     Whether two sequences of messages, one of each side, come to a deadlock if each
-    channel has one slot.
+    channel has the slots that it needs: one where others are only for speed.
     """
-    state: dict[SSAValue, str] = {}
+    filled: Counter[SSAValue] = Counter()
+    taken: Counter[SSAValue] = Counter()
+
+    def pass_on(message: Message) -> bool:
+        """Let a message happen if it can."""
+        channel = message.channel
+        match message:
+            case PushOp():
+                can = filled[channel] + taken[channel] < _slots_needed(channel)
+                filled[channel] += can
+            case PopOp():
+                can = filled[channel] > 0
+                filled[channel] -= can
+                taken[channel] += can
+            case FreeOp():
+                can = taken[channel] > 0
+                taken[channel] -= can
+        return can
+
     places = [0, 0]
-    wanted: dict[type[Operation], tuple[str, str]] = {
-        PushOp: ("free", "full"),
-        PopOp: ("full", "taken"),
-    }
     while True:
         moved = False
         for side, messages in enumerate(sides):
-            while places[side] < len(messages):
-                message = messages[places[side]]
-                needs, leaves = wanted.get(type(message), ("taken", "free"))
-                if state.get(message.channel, "free") != needs:
-                    break
-                state[message.channel] = leaves
+            while places[side] < len(messages) and pass_on(messages[places[side]]):
                 places[side] += 1
                 moved = True
         if all(place == len(m) for place, m in zip(places, sides, strict=True)):
             return False
         if not moved:
             return True
+
+
+def _slots_needed(channel: SSAValue) -> int:
+    op = channel.owner
+    assert isinstance(op, ChannelOp)
+    return 1 if SPARE in op.attributes else op.slot_count

@@ -133,6 +133,8 @@ class NestModel:
                         self.body.machine, "ub", "gm", [self._bytes(op.source)]
                     )
                 )
+            case _ if op in self.body.sums.additions:
+                return Sides()
             case _ if unit_of(op) == "vector":
                 return self._compute(op)
             case _ if unit_of(op) == "index":
@@ -184,7 +186,8 @@ class NestModel:
             made = [value for value in (op.lhs, op.rhs) if self.body.is_tile(value)]
             crossing += [(value, "ub", "gm") for value in made]
             crossing += [(value, "gm", "l1") for value in made]
-        if op not in self.body.drained and not machine.has_route("l0c", "ub"):
+        leaves = op not in {*self.body.drained, *self.body.sums.products}
+        if leaves and not machine.has_route("l0c", "ub"):
             crossing.append((op.result, "gm", "ub"))  # the product stores it
         for value, source, dest in crossing:
             size, bits = self.body.sizes[value], element_bits(element_type(value))

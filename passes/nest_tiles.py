@@ -107,8 +107,18 @@ def check_pieces(body: NestBody) -> None:
                 )
 
 
+def check_groups(body: NestBody, widths: Widths) -> None:
+    """A piece of columns with a scale for each group has whole groups, or is in one."""
+    for op, columns in body.grouped.items():
+        size = op.group.value.data
+        width = widths.get(Expr.const(columns), columns)
+        if width < columns and width % size and size % width:
+            raise UnfitError(f"pieces of {width} columns cut groups of {size}")
+
+
 def candidate(body: NestBody, widths: Widths) -> NestCandidate:
     """The candidate with pieces of some widths; `UnfitError` if it does not fit."""
+    check_groups(body, widths)
     tiles = {op: legal(body, op, widths) for op in body.products}
     peaks = WorkingSet(body, tiles, widths).peaks()
     for space, need in peaks.items():

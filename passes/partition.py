@@ -46,6 +46,7 @@ from pyptoc.passes.groups import CUT, GROUP, UNIT, blocks_of, groups_in
 from pyptoc.passes.ownership import Ownership
 from pyptoc.passes.push_views import push_views
 from pyptoc.passes.reinterpret import split_views
+from pyptoc.passes.scale_groups import rewrite_groups
 from pyptoc.passes.scale_pairs import join_pairs
 from pyptoc.passes.shapes import Shapes
 from pyptoc.passes.structured import unit_of
@@ -104,6 +105,7 @@ class PartitionPass(PyptocPass):
             from pyptoc.passes.mark_nests import mark_nests
 
             mark_nests(ctx, function)
+        rewrite_groups(function)
         shapes = Shapes()
         fusion = self._fusion(ctx, function, shapes)
         parts = {} if fusion is None else fusion.parts

@@ -11,6 +11,7 @@ is, or what came before it:
     %c = pypto.cumsum %x axis -1             ->   + the sum of the tiles before
     %r = pypto.assemble %t into %d[%i, 0]    ->   a store at [%i + first row, ..]
     %m = pypto.amax %p {npu.fold}            ->   of the row's columns, all of them
+    %y = pypto.mul_groups %x, %s group 128   ->   from the group of the first column on
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from pyptoc.dialects.expr import ZERO, Expr
 from pyptoc.dialects.pypto.composite import MaskCausalOp
 from pyptoc.dialects.pypto.elementwise import AddOp
+from pyptoc.dialects.pypto.quantising import MulGroupsOp
 from pyptoc.dialects.pypto.reduce import CumsumOp, ReductionOp, SumOp
 from pyptoc.dialects.pypto.shape import ArangeOp, AssembleOp, ExpandOp, FullOp
 from pyptoc.passes.groups import MARKS, PARTIAL
@@ -136,6 +138,16 @@ def fold_parts(scope: Scope, op: ReductionOp) -> None:
     scope.define(op.result, tile)
 
 
+def groups(scope: Scope, op: MulGroupsOp) -> None:
+    """The groups that the columns of the tile are of."""
+    start = scope.extents(op.source)[-1].lo
+    assert start.is_const
+    first = op.first.value.data + start.value // op.group.value.data
+    operands = [scope.tile_of(op.source), scope.tile_of(op.scale)]
+    properties = {**op.properties, "first": IntegerAttr(first, i64)}
+    _emit(scope, op, operands, properties)
+
+
 def store(scope: Scope, op: AssembleOp) -> None:
     """Into the destination of the task, at the offsets of the op and of the tile."""
     index = list(scope.task.outputs).index(op.result)
@@ -154,6 +166,7 @@ REPEATS: dict[type[Operation], Callable[[Scope, Any], None]] = {
     ExpandOp: expand,
     FullOp: leaf,
     MaskCausalOp: mask,
+    MulGroupsOp: groups,
 }
 """Ops that are not simply repeated."""
 

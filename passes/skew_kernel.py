@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
 
 from pyptoc.dialects.context import PyptocContext
 from pyptoc.dialects.diagnostics import CompileError
@@ -17,6 +18,7 @@ from pyptoc.passes.messages import (
     messages_in,
 )
 from pyptoc.passes.plan_memory import PlanMemoryPass
+from pyptoc.passes.send_twice import send_twice
 from pyptoc.passes.skew_loop import skew_loop
 from pyptoc.passes.stages import Stuck, plan_stages
 from pyptoc.passes.structured import enclosing
@@ -24,21 +26,29 @@ from pyptoc.passes.structured import enclosing
 
 def skew_kernel(ctx: PyptocContext, kernel: KernelOp) -> None:
     """Skew what can be skewed; the kernel may be replaced."""
-    pairs = find_pairs(kernel)
-    if not pairs:
+    if not find_pairs(kernel):
         return
-    before = kernel.clone()
-    for pair in pairs:
-        _skew(ctx, kernel, pair)
-    erase_dead(kernel)
-    if not _has_room(ctx, kernel) and _has_room(ctx, before):
+    for twice in (True, False):
+        before = kernel.clone()
+        pairs = find_pairs(kernel)
+        sent = [send_twice(pair) for pair in pairs] if twice else []
+        if twice and not any(sent):
+            continue
+        stuck = [_skew(kernel, pair) for pair in pairs]
+        erase_dead(kernel)
+        in_vain = any(map(all, zip(sent, stuck, strict=False)))
+        if not in_vain and _has_room(ctx, kernel):
+            for found, reason in filter(None, stuck):
+                ctx.remark(found, reason, "PTO334")
+            return
         _restore(kernel, before)
-        ctx.remark(
-            before,
-            f"the cores of @{before.sym_name.data} do not overlap: tiles of several "
-            "trips at once do not fit",
-            "PTO334",
-        )
+        kernel = before
+    ctx.remark(
+        kernel,
+        f"the cores of @{kernel.sym_name.data} do not overlap: tiles of several "
+        "trips at once do not fit",
+        "PTO334",
+    )
 
 
 def _has_room(ctx: PyptocContext, kernel: KernelOp) -> bool:
@@ -66,7 +76,8 @@ def _restore(kernel: KernelOp, before: KernelOp) -> None:
     kernel.erase(safe_erase=False)
 
 
-def _skew(ctx: PyptocContext, kernel: KernelOp, pair: LoopPair) -> None:
+def _skew(kernel: KernelOp, pair: LoopPair) -> tuple[Operation, str] | None:
+    """Skew a pair of loops; else what is in the way, and why."""
     found = plan_stages(pair)
     copies = keep_popped(pair.vector) if isinstance(found, Stuck) else []
     if copies:
@@ -76,16 +87,16 @@ def _skew(ctx: PyptocContext, kernel: KernelOp, pair: LoopPair) -> None:
                 kept.undo()
         else:
             found = again
-    if isinstance(found, Stuck):
-        # Loops around those that talk have nothing to say.
-        messages = messages_in(pair.cube)
-        if any(enclosing(message, scf.ForOp) is pair.cube for message in messages):
-            ctx.remark(
-                found.op,
-                f"the cores of @{kernel.sym_name.data} do not overlap in this loop: "
-                f"{found.reason}",
-                "PTO334",
-            )
-        return
-    for side in found.values():
-        skew_loop(side)
+    if not isinstance(found, Stuck):
+        for side in found.values():
+            skew_loop(side)
+        return None
+    # Loops around those that talk have nothing to say.
+    messages = messages_in(pair.cube)
+    if not any(enclosing(message, scf.ForOp) is pair.cube for message in messages):
+        return None
+    reason = (
+        f"the cores of @{kernel.sym_name.data} do not overlap in this loop: "
+        f"{found.reason}"
+    )
+    return found.op, reason

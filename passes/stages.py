@@ -206,9 +206,15 @@ class _Solver:
 
     def _messages(self, side: Side) -> None:
         popped: dict[SSAValue, Operation] = {}
+        pushed: dict[SSAValue, Operation] = {}
         for node in side.nodes:
             for message in messages_in(node):
                 pushes = isinstance(message, PushOp)
+                if isinstance(message, PushOp):
+                    # A tile that goes twice waits where it goes to.
+                    first = pushed.setdefault(message.source, node)
+                    if node.prev_op is first:
+                        self._tie([first, node])
                 ends = self.channels.setdefault(message.channel, {})
                 ends.setdefault(pushes, []).append(node)
                 if isinstance(message, PopOp):

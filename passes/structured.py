@@ -26,7 +26,13 @@ Op = TypeVar("Op", bound=Operation)
 LEAVES = (FullOp, ArangeOp)
 """Ops of no tensor operand: every task that reads one makes its own tile of it."""
 
-INSTRUCTIONS = {"cast": "cvt", "sum": "row_sum", "amax": "row_max", "amin": "row_max"}
+INSTRUCTIONS = {
+    "cast": "cvt",
+    "sum": "row_sum",
+    "amax": "row_max",
+    "amin": "row_max",
+    "mul_groups": "mul",
+}
 """Op names to those of the vector instructions that cost as much, where they differ."""
 
 

@@ -203,6 +203,9 @@ class NestTiler:
                     self._loop(op, body)
                 case scf.IfOp():
                     self._branch(op, body)
+                case _ if op in self.body.sums.additions:
+                    product = self.body.sums.additions[op].product
+                    self.tiles[op.results[0]] = self.tiles[product.result]
                 case _ if any(result in self.body.sizes for result in op.results):
                     self._compute(op, body)
                 case _:

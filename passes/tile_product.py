@@ -16,6 +16,7 @@ piece is done. One with MX scales is summed up as in a cube task (`tile_cube.py`
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from xdsl.ir import SSAValue
@@ -58,40 +59,45 @@ class ProductTiler:
             else []
         )
         tiles: list[SSAValue] = []
-        for columns in self.nest.pieces(result):
-            tile = self._tile(columns)
+        kept = self.nest.body.sums.products.get(self.op)
+        starts = [] if kept is None else self.nest.tiles[kept.argument]
+        for columns, start in zip_longest(self.nest.pieces(result), starts):
+            tile = self._tile(columns, start)
             for store in stores:
                 assert isinstance(store, AssembleOp)
                 self.nest.store(store, tile, columns, self.body)
             tiles.append(tile)
         self.nest.tiles[result] = tiles
 
-    def _tile(self, columns: Extent) -> SSAValue:
-        """A piece of the result."""
+    def _tile(self, columns: Extent, start: SSAValue | None) -> SSAValue:
+        """A piece of the result, on top of what a loop carries, if it does."""
         op = self.op
         if isinstance(op, MatmulOp):
-            return self._finish(op, self._sum(op, columns), columns)
+            return self._finish(op, self._sum(op, columns, start), columns)
         product = self.nest.scaled[op]
         product.open()
         batch = [SINGLE] * (tensor_rank(op.result) - 2)
         rows = self.nest.rows(op.result)
         return product.run(self.body, [*batch, rows, columns, product.depth])
 
-    def _sum(self, op: MatmulOp, columns: Extent) -> SSAValue:
+    def _sum(self, op: MatmulOp, columns: Extent, start: SSAValue | None) -> SSAValue:
+        total = self._start(op, columns) if start is None else start
+        for part in self._depth():
+            total = self._part(total, self.nest.rows(op.result), columns, part)
+        return total
+
+    def _start(self, op: MatmulOp, columns: Extent) -> SSAValue:
+        """Zeros, or the bias."""
         nest, body = self.nest, self.body
         accumulator = nest.body.contraction(op).accumulator
         rows = nest.rows(op.result)
         type_ = bounded_type([rows, columns], accumulator)
         sizes = [body.index(rows.size), body.index(columns.size)]
         if op.bias is None:
-            start = FullOp.make(constant(0, accumulator), sizes, result_type=type_)
-        else:
-            row = body.tile(op.bias, [columns])
-            start = ExpandOp.make(row, sizes, result_type=type_)
-        total: SSAValue = body.build.value(start)
-        for part in self._depth():
-            total = self._part(total, rows, columns, part)
-        return total
+            zeros = constant(0, accumulator)
+            return body.build.value(FullOp.make(zeros, sizes, result_type=type_))
+        row = body.tile(op.bias, [columns])
+        return body.build.value(ExpandOp.make(row, sizes, result_type=type_))
 
     def _depth(self) -> list[Extent]:
         """K, in the pieces of an operand that lies in pieces along it."""

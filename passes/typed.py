@@ -18,7 +18,7 @@ from xdsl.dialects.builtin import (
     Signedness,
     TensorType,
 )
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.subscripts import Mixed
@@ -87,3 +87,10 @@ def values_in(expr: Expr) -> list[SSAValue]:
     return [
         cast("SSAValue", key) for key in expr.symbols() if isinstance(key, SSAValue)
     ]
+
+
+def name_of(value: SSAValue) -> str:
+    """How the program calls a value."""
+    if value.name_hint is not None:
+        return f"%{value.name_hint}"
+    return value.owner.name if isinstance(value.owner, Operation) else "an argument"

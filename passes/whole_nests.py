@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import field, replace
+from functools import cached_property
 from typing import NamedTuple
 
 from xdsl.dialects import arith, scf
@@ -35,13 +36,9 @@ from pyptoc.dialects.expr import ONE, Expr, Interval
 from pyptoc.dialects.npu_attrs import Unit
 from pyptoc.dialects.pypto.attrs import CubeTileAttr
 from pyptoc.dialects.pypto.matmul import MatmulOp, Product, ScaledMmOp
+from pyptoc.dialects.pypto.quantising import MulGroupsOp
 from pyptoc.dialects.pypto.scalars import DimOp, IndexOp, ReadOp, ScalarOp
-from pyptoc.dialects.pypto.shape import (
-    AssembleOp,
-    EmptyOp,
-    TransposeOp,
-    ViewOp,
-)
+from pyptoc.dialects.pypto.shape import AssembleOp, EmptyOp, TransposeOp, ViewOp
 from pyptoc.dialects.pypto.tiles import check_cube_tile
 from pyptoc.dialects.record import record
 from pyptoc.passes import cube_tiles
@@ -49,17 +46,13 @@ from pyptoc.passes.column_pieces import ColumnPieces
 from pyptoc.passes.cube_tiles import Contraction, CubeTile
 from pyptoc.passes.form_tasks import bound_obstacle
 from pyptoc.passes.index_shapes import GATHERS, indexed, per_of
-from pyptoc.passes.matmul_shape import contraction_of, matmul_shape
+from pyptoc.passes.kept_sums import KeptSums
+from pyptoc.passes.matmul_shape import contraction_of, matmul_shape, scales_of
 from pyptoc.passes.ownership import root_of
 from pyptoc.passes.shapes import DimKey, Shapes
-from pyptoc.passes.structured import (
-    LEAVES,
-    defined_in,
-    is_constant,
-    unit_of,
-)
+from pyptoc.passes.structured import LEAVES, defined_in, is_constant, unit_of
 from pyptoc.passes.tile_settings import nearest_tile
-from pyptoc.passes.typed import tensor_rank
+from pyptoc.passes.typed import name_of, tensor_rank
 from pyptoc.passes.windows import window_of
 from pyptoc.runtime.machine import Machine
 
@@ -105,6 +98,8 @@ class NestBody:
     """Whether a vector op computes something."""
     _ranges: dict[Hashable, Interval] = field(default_factory=dict[Hashable, Interval])
     _stores: list[AssembleOp] = field(default_factory=list[AssembleOp])
+    grouped: dict[MulGroupsOp, int] = field(default_factory=dict[MulGroupsOp, int])
+    """The ops with a scale for each group of columns, and how many columns."""
     drained: set[Operation] = field(default_factory=set[Operation])
     """The products that go straight to memory."""
     columns: ColumnPieces = field(init=False)
@@ -115,6 +110,22 @@ class NestBody:
 
     def __post_init__(self) -> None:
         self.columns = ColumnPieces(self.shapes)
+
+    @cached_property
+    def sums(self) -> KeptSums:
+        """The sums that L0C keeps for loops, once all of the body is known."""
+        return KeptSums.of(self.products)
+
+    def drains(self, value: SSAValue) -> bool:
+        """Whether stores take a sum of a loop from L0C to memory, perhaps cast."""
+        kept = self.sums.carried.get(value)
+        if kept is None:
+            return False
+        uses = kept.drained_to()
+        stores = [op for op in uses if isinstance(op, AssembleOp)]
+        dests = {self.dests.get(op.dest) for op in stores}
+        others = {self.dests[op.dest] for op in self._stores if op not in stores}
+        return len(stores) == len(uses) and None not in dests and not dests & others
 
     @property
     def block(self) -> Block:
@@ -203,6 +214,9 @@ class NestBody:
                 self._assemble(op)
             case MatmulOp() | ScaledMmOp():
                 self._product(op)
+            case MulGroupsOp():
+                self._compute(op)
+                self.grouped[op] = self.sizes[op.result].columns.value
             case _ if isinstance(op, GATHERS):
                 self._gather(op)
             case scf.ForOp():
@@ -476,17 +490,3 @@ class NestBody:
         tile = CubeTile.of(given).clamped(contraction)
         cube_tiles.check_fits(tile, contraction, self.machine, op)
         return tile
-
-
-def name_of(value: SSAValue) -> str:
-    """How the program calls a value."""
-    if value.name_hint is not None:
-        return f"%{value.name_hint}"
-    return value.owner.name if isinstance(value.owner, Operation) else "an argument"
-
-
-def scales_of(op: Product) -> list[SSAValue]:
-    """What a product reads besides its matrices: MX scales, or a bias and scales."""
-    if isinstance(op, ScaledMmOp):
-        return [op.scale_lhs, op.scale_rhs]
-    return [row for row in (op.bias, op.scale) if row is not None]

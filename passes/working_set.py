@@ -20,19 +20,23 @@ from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 
 from pyptoc.dialects.expr import ONE, Expr
 from pyptoc.dialects.npu_attrs import Unit
+from pyptoc.dialects.pypto.elementwise import CastOp
 from pyptoc.dialects.pypto.matmul import MatmulOp, Product, ScaledMmOp
 from pyptoc.dialects.pypto.shape import AssembleOp, FullOp, TransposeOp, ViewOp
 from pyptoc.dialects.record import record
 from pyptoc.dialects.tile_channel import HALVES
-from pyptoc.dialects.tile_types import BufType, bytes_of
+from pyptoc.dialects.tile_types import BufType, bytes_of, element_bits
 from pyptoc.dialects.words import counted
 from pyptoc.passes.cube_tiles import MX_BLOCK, CubeTile
 from pyptoc.passes.live_bytes import Kept, LiveBytes
 from pyptoc.passes.lower_mixed import keeps_place
+from pyptoc.passes.matmul_shape import scales_of
 from pyptoc.passes.structured import is_reduction, is_scan, tensor_operands, unit_of
 from pyptoc.passes.typed import element_type
-from pyptoc.passes.whole_nests import NestBody, Size, UnfitError, scales_of
+from pyptoc.passes.whole_nests import NestBody, Size, UnfitError
 
+BOUNDS = 3
+"""The operands of a loop in front of those that it carries."""
 MOST_PIECES = 256
 """Pieces of a tile are ops of their own: with more of them a body would be too long."""
 
@@ -172,11 +176,25 @@ class WorkingSet:
                     pass
 
     def _compute(self, op: Operation) -> None:
+        if self._is_of_sum(op):
+            return
         here = self._at[op]
         for result in op.results:
             self._make(op, result)
         for extra in self._scratch(op):
             self.live.keep("ub", extra, here, here)
+
+    def _is_of_sum(self, op: Operation) -> bool:
+        """Whether a sum that L0C keeps spares an op, or its store does it."""
+        sums = self.body.sums
+        if op in sums.additions or isinstance(op, CastOp):
+            return op in sums.additions or self.body.drains(op.operands[0])
+        return isinstance(op, FullOp) and all(
+            isinstance(loop := use.operation, scf.ForOp)
+            and use.index >= BOUNDS
+            and loop.body.block.args[1 + use.index - BOUNDS] in sums.carried
+            for use in op.result.uses
+        )
 
     def _make(self, op: Operation, result: OpResult) -> None:
         here, sizes = self._at[op], self._of(result)
@@ -194,11 +212,12 @@ class WorkingSet:
         """Where `op` can work in place: on an operand that ends here."""
 
         def ends(operand: SSAValue) -> bool:
+            kinds = element_type(operand), element_type(result)
             return (
                 self._last(operand) <= self._at[op]
                 and keeps_place(operand, result)
                 and self.body.sizes[operand] == self.body.sizes[result]
-                and element_type(operand) == element_type(result)
+                and element_bits(kinds[1]) <= element_bits(kinds[0])
             )
 
         return self.live.taken(op, tensor_operands(op), ends)
@@ -232,7 +251,13 @@ class WorkingSet:
         here, tile = self._at[op], self.tiles[op]
         result, accumulator = op.result, self.body.contraction(op).accumulator
         sums = self._bytes(self.body.sizes[result], accumulator, "l0c")
-        self.live.keep("l0c", max(sums), here, here)
+        kept = self.body.sums.products.get(op)
+        if kept is None:
+            self.live.keep("l0c", max(sums), here, here)
+        else:
+            start, end = self._at[kept.loop], self._end[kept.loop]
+            end = max(end, self._last(kept.result))
+            self.live.keep("l0c", sum(sums), start, end)
         sides = ((op.lhs, (tile.m0, tile.k1)), (op.rhs, (tile.k1, tile.n0)))
         turned = (op.a_trans is not None, op.b_trans is not None)
         for (value, shape), turns in zip(sides, turned, strict=True):
@@ -243,7 +268,7 @@ class WorkingSet:
             self.live.keep("l1", size, here, here)
         for kind in _beside(op, tile):
             self.live.keep("l1", bytes_of(kind), here, here)
-        if op in self.body.drained:
+        if op in self.body.drained or kept is not None:
             return
         moved = sum(self._bytes(self.body.sizes[result], accumulator, "ub"))
         self.live.buffers[result] = self.live.keep("ub", moved, 0, self.total)
@@ -266,6 +291,12 @@ class WorkingSet:
             if argument in self.body.dests:
                 continue
             size = sum(self._of(argument))
+            if argument in self.body.sums.carried:
+                if not self.body.drains(argument):
+                    moved = self.live.keep("ub", size, 0, self.total)
+                    self.live.buffers[result] = moved
+                    self._cross(result)
+                continue
             self._cross(argument)
             kept = self._carried(initial, op) or self.live.keep("ub", size, start, 0)
             kept.end = max(end, self._last(result))

@@ -94,6 +94,9 @@ def _vector(op: VectorOp, n: Sequence[int]) -> Boxes:
         Form.COL: corner(min(rows, 1), columns),
         Form.ONE: corner(min(rows, 1), min(columns, 1)),
     }
+    if "group" in op.properties:
+        first, count = op.groups
+        sizes[Form.GROUP] = 0, first, rows, count
     inputs = [arg for arg in op.args if isinstance(arg, tuple)]
     reads = [sizes[form] for value, form in inputs if isinstance(value.type, BufType)]
     reduces = op.family.shape is Shape.ROW_REDUCTION

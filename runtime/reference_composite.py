@@ -191,20 +191,38 @@ def _quantize_given(interp: Interpreter, op: Any) -> Tensor:
 
 @handles("pypto.dequantize")
 def dequantize(interp: Interpreter, op: Any) -> Tensor:
-    values = (op.source, *op.scales)
-    arrays = [wide(interp.array(value, op)) for value in values]
-    pairs = list(zip(values, arrays, strict=True))
-    y = numerics.cast(arrays[0], "f32")
+    source = interp.array(op.source, op)
+    parameters = [*op.scales, *([] if op.zero_point is None else [op.zero_point])]
+    arrays = [interp.array(value, op) for value in parameters]
+    if op.group is not None:
+        axis = op.axis.value.data % source.ndim - source.ndim
+        size, group = source.shape[axis], op.group.value.data
+        if size % group:
+            message = f"{size} elements are no whole number of groups of {group}"
+            interp.fail(op, "PTO404", message)
+        arrays = [_for_each(array, axis, group) for array in arrays]
+    values = [op.source, *parameters]
+    check_broadcast(interp, op, list(zip(values, [source, *arrays], strict=True)))
+    y = numerics.cast(source, "f32")
     if op.zero_point is not None:
-        zero_point = interp.array(op.zero_point, op)
-        pairs.append((op.zero_point, zero_point))
-        check_broadcast(interp, op, pairs)
-        y = y - numerics.cast(zero_point, "f32")
-    else:
-        check_broadcast(interp, op, pairs)
-    for scale in arrays[1:]:
-        y = y * scale
+        y = y - numerics.cast(arrays.pop(), "f32")
+    for scale in arrays:
+        y = y * wide(scale)
     return Tensor(narrow(y, dtype_of(op.result)))
+
+
+def _for_each(array: Array, axis: int, group: int) -> Array:
+    """What there is for each group along an axis (-1 is the last), for each element."""
+    broadcasts = array.ndim < -axis or array.shape[axis] == 1
+    return array if broadcasts else np.repeat(array, group, axis=axis)
+
+
+@handles("pypto.mul_groups")
+def mul_groups(interp: Interpreter, op: Any) -> Tensor:
+    x, scale = interp.array(op.source, op), interp.array(op.scale, op)
+    group, first = op.group.value.data, op.first.value.data
+    columns = np.repeat(scale[:, first:], group, axis=1)
+    return Tensor(x * columns[:, : x.shape[1]])
 
 
 @handles("pypto.quant_mx")

@@ -245,6 +245,8 @@ class _Emitter:
         }
         if "checked" in self.op.properties:
             special["add"] = self.checked_add
+        if "group" in self.op.properties:
+            special["mul"] = self.mul_groups
         if name in special:
             special[name]()
         elif name in _UFUNCS:
@@ -293,6 +295,31 @@ class _Emitter:
 
         inputs = ", ".join(map(self.text, self.op.args))
         self.assign(self.dest(), f"{self.to.bind(add)}({inputs})")
+
+    def mul_groups(self) -> None:
+        """Numbers for groups of columns: the columns of a group are an axis."""
+        op, size = self.op, self.op.group_size
+        first, count = op.groups
+        whole = op.extents[1] == count * size
+        spread = np.arange(count).repeat(size)[: op.extents[1]] + first  # pyright: ignore
+        dtype = self.input_dtype()
+        if numerics.is_float(dtype):
+            dtype = _F32
+
+        def apart(x: NDArray[Any], form: Form) -> NDArray[Any]:
+            if form is Form.GROUP:
+                return x[:, first : first + count, None] if whole else x[:, spread]
+            return x.reshape(len(x), count, size) if whole else x
+
+        forms = [arg[1] if isinstance(arg, tuple) else Form.FULL for arg in op.args]
+
+        def mul(x: NDArray[Any], y: NDArray[Any], out: NDArray[Any]) -> None:
+            sides = apart(x, forms[0]), apart(y, forms[1])
+            dest = apart(out, Form.FULL)
+            np.multiply(*sides, out=dest, dtype=dtype, casting="unsafe")
+
+        inputs = ", ".join(map(self.text, op.args))
+        self.to.line(f"{self.to.bind(mul)}({inputs}, {self.dest()})")
 
     def compare(self) -> None:
         inputs = ", ".join(map(self.text, self.op.args))

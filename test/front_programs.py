@@ -219,6 +219,13 @@ QUANT = {
         "tensor<?x24xbf16>",
         "  %r = pypto.dequantize %x scales %s, %t to bf16",
     ),
+    "dequantize_groups": body(
+        '%x: tensor<?x24xi8> {pypto.dims = ["M"]}, '
+        '%s: tensor<?x3xf32> {pypto.dims = ["M"]}, %t: tensor<3xbf16>, '
+        '%z: tensor<?x1xi32> {pypto.dims = ["M"]}',
+        "tensor<?x24xbf16>",
+        "  %r = pypto.dequantize %x scales %s, %t axis 1 group 8 zero_point %z to bf16",
+    ),
 }
 
 

@@ -168,10 +168,11 @@ def quantize(w: Writer) -> None:
         scales = replace(value, name=scale, grain=None, bound=bound, element="f32")
     scales = replace(scales, dims=tuple(dims))
     w.pool += [scales, q]
-    if group or w.chance(0.5):
+    if w.chance(0.5):
         return
     target = w.random.choice(FLOATS)
-    text = f"pypto.dequantize %{name} scales %{scale} to {target}"
+    groups = f" axis {written}{group}" if group else ""
+    text = f"pypto.dequantize %{name} scales %{scale}{groups} to {target}"
     w.define(text, value, element=target, grain=None, bound=value.bound + 1)
 
 

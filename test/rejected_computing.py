@@ -390,6 +390,29 @@ COMPUTING: dict[str, list[tuple[str, str, str, str, str]]] = {
             "an integer of at least 8 bits",
         ),
     ],
+    "mul_groups": [
+        (
+            "%x: tensor<4x8xf32>, %s: tensor<4x2xf32>",
+            "mul_groups %x, %s group 4 first 1",
+            "PTO137",
+            "%s is [4, 2], %x is [4, 8] in groups of 4, the first one number 1",
+            "a number for each group",
+        ),
+        (
+            "%x: tensor<4x8xf32>, %s: tensor<3x2xf32>",
+            "mul_groups %x, %s group 4 first 0",
+            "PTO137",
+            "%s is [3, 2]",
+            "a number for each group",
+        ),
+        (
+            "%x: tensor<4x8xbf16>, %s: tensor<4x2xf32>",
+            "mul_groups %x, %s group 4 first 0",
+            "PTO111",
+            "of bf16 elements",
+            "f32",
+        ),
+    ],
     "quant_mx": [
         (
             "%x: tensor<2x4x8xf32>",

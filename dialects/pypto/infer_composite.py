@@ -226,7 +226,7 @@ def _groups(site: Site, axis: int, size: Dim, group: int) -> Dim:
     if group <= 0 or (size.is_static and size.size % group):
         site.error(
             "PTO137",
-            f"quantize in groups of {group}: axis {axis} has "
+            f"{site.name} in groups of {group}: axis {axis} has "
             f"{counted(size, 'element')}",
             operand=0,
             rule="the axis is a whole number of groups",
@@ -260,15 +260,48 @@ def dequantize(
     scales: Sequence[Attribute],
     target: Attribute,
     zero_point: Sequence[Attribute] = (),
+    groups: tuple[int, int] | None = None,
 ) -> Tensor:
-    """`dequantize %x scales %s1, %s2 [zero_point %z] to bf16`: integers to floats."""
+    """
+    `dequantize %x scales %s1, %s2 [zero_point %z] to bf16`: integers to floats.
+
+    `groups`: an axis, and for how many elements along it there is one scale.
+    """
     data = _whole_numbers(site, source, 0)
     want_target(site, target, FLOAT_TARGETS)
+    dims = list(dims_of(data))
+    if groups is not None:
+        axis, group = want_axis(site, groups[0], len(dims)), groups[1]
+        dims[axis] = _groups(site, axis, dims[axis], group)
     for position, type in enumerate(scales, start=1):
-        stretch(site, float_tensor(site, type, position), position, dims_of(data))
+        stretch(site, float_tensor(site, type, position), position, dims)
     for position, type in enumerate(zero_point, start=1 + len(scales)):
-        stretch(site, _whole_numbers(site, type, position), position, dims_of(data))
+        stretch(site, _whole_numbers(site, type, position), position, dims)
     return tensor(target, dims_of(data))
+
+
+def mul_groups(
+    site: Site, source: Attribute, scale: Attribute, group: int, first: int
+) -> Tensor:
+    """`mul_groups %x, %s group 128 first 0`: f32 matrices with as many rows."""
+    types = [want_tensor(site, source, 0), want_tensor(site, scale, 1)]
+    for place, type in enumerate(types):
+        want_element(site, type, place, type.element_type == f32, "f32")
+        want_rank(site, type, place, 2, least=False)
+    rows, columns = dims_of(types[0])
+    lines, found = dims_of(types[1])
+    needed = first - (-columns.size // group) if group > 0 else 0
+    short = columns.is_static and found.is_static and found.size < needed
+    if group <= 0 or first < 0 or equal_dim(rows, lines) is None or short:
+        site.error(
+            "PTO137",
+            f"{site.operand(1)} is {show_dims([lines, found])}, "
+            f"{site.operand(0)} is {show_dims([rows, columns])} in groups of {group}, "
+            f"the first one number {first}",
+            operand=1,
+            rule="each row has a number for each group of its columns",
+        )
+    return types[0]
 
 
 def quant_mx(

@@ -33,6 +33,14 @@ from pyptoc.dialects.pypto import infer_composite as inference
 from pyptoc.dialects.pypto.base import PyptoOp
 from pyptoc.dialects.pypto.call import Call
 from pyptoc.dialects.pypto.properties import Int, Type
+from pyptoc.dialects.pypto.structure import (
+    WHOLE,
+    Access,
+    Kind,
+    Runs,
+    Structure,
+    Structured,
+)
 from pyptoc.dialects.pypto.syntax import Clause, Operands, Values
 
 SCALE_RULES = ("127/amax", "amax/127")
@@ -156,11 +164,16 @@ class DequantizeOp(PyptoOp):
     One scale or more; each broadcasts against x and does not enlarge it, and so does
     the zero point: `zero_point %z` comes first, (f32(x) - f32(z)) * s1 * s2.
 
+    `axis -1 group 128` has one element of a scale, and of the zero point, for each 128
+    elements of the axis, a whole number of groups (PTO137), as `quantize` makes them.
+
     Example:
         %y = pypto.dequantize %x scales %s1, %s2 to bf16
             : tensor<?x64xi32>, tensor<?x1xf32>, tensor<64xf32> -> tensor<?x64xbf16>
         %y = pypto.dequantize %x scales %s1 zero_point %z to f32
             : tensor<?x64xi8>, tensor<?x1xf32>, tensor<?x1xi32> -> tensor<?x64xf32>
+        %y = pypto.dequantize %x scales %s1 axis -1 group 128 to bf16
+            : tensor<?x512xi8>, tensor<?x4xf32> -> tensor<?x512xbf16>
     """
 
     name = "pypto.dequantize"
@@ -168,6 +181,8 @@ class DequantizeOp(PyptoOp):
     source = operand_def(TensorType)
     scales = var_operand_def(TensorType)
     zero_point = opt_operand_def(TensorType)
+    axis = opt_prop_def(IntegerAttr)
+    group = opt_prop_def(IntegerAttr)
     target = prop_def(TypeAttribute)
     result = result_def(TensorType)
 
@@ -175,6 +190,8 @@ class DequantizeOp(PyptoOp):
     SYNTAX = (
         Operands("source"),
         Clause("scales", Values("scales", 1, None)),
+        Clause("axis", Int("axis"), optional=True),
+        Clause("group", Int("group"), optional=True),
         Clause("zero_point", Operands("zero_point"), optional=True),
         Clause("to", Type("target")),
     )
@@ -182,6 +199,16 @@ class DequantizeOp(PyptoOp):
 
     @classmethod
     def infer(cls, call: Call) -> Sequence[Attribute]:
+        for one, other in (("axis", "group"), ("group", "axis")):
+            if call.has(one) and not call.has(other):
+                call.error(
+                    "PTO144",
+                    f"dequantize with '{one}' needs '{other} ...'",
+                    at=one,
+                    rule="scales are for groups of an axis, or broadcast",
+                    help=f"write {clause_sample(cls, other)}",
+                )
+        groups = (call.int("axis"), call.int("group")) if call.has("group") else None
         return [
             inference.dequantize(
                 call.site,
@@ -189,8 +216,54 @@ class DequantizeOp(PyptoOp):
                 call.types("scales"),
                 call.properties["target"],
                 call.types("zero_point"),
+                groups,
             )
         ]
+
+
+@op_definition
+class MulGroupsOp(PyptoOp, Structured):
+    """x[i, j] * s[i, first + j floordiv group]; made by passes.
+
+    One number for each `group` columns of a row; s may have more than x needs of it.
+
+    Example:
+        %y = pypto.mul_groups %x, %s group 128 first 0
+            : tensor<?x512xf32>, tensor<?x4xf32> -> tensor<?x512xf32>
+    """
+
+    name = "pypto.mul_groups"
+
+    source = operand_def(TensorType)
+    scale = operand_def(TensorType)
+    group = prop_def(IntegerAttr)
+    first = prop_def(IntegerAttr)
+    result = result_def(TensorType)
+    SYNTAX = (
+        Operands("source", "scale"),
+        Clause("group", Int("group")),
+        Clause("first", Int("first")),
+    )
+    traits = traits_def(Pure())
+
+    @classmethod
+    def infer(cls, call: Call) -> Sequence[Attribute]:
+        source, scale = call.type("source"), call.type("scale")
+        group, first = call.int("group"), call.int("first")
+        return [inference.mul_groups(call.site, source, scale, group, first)]
+
+    def structure(self) -> Structure:
+        """A point for each element of x; of s a row may be read anywhere."""
+        rows, columns = 0, 1
+        return Structure(
+            Runs.VECTOR,
+            (Kind.INDEPENDENT, Kind.INDEPENDENT),
+            (
+                Access(self.source, (rows, columns)),
+                Access(self.scale, (rows, WHOLE)),
+            ),
+            (Access(self.result, (rows, columns)),),
+        )
 
 
 @op_definition
@@ -231,5 +304,5 @@ class QuantMxOp(PyptoOp):
         return inference.quant_mx(call.site, source, call.int("axis"), target)
 
 
-QUANTISING_OPS = (QuantizeOp, DequantizeOp, QuantMxOp)
+QUANTISING_OPS = (QuantizeOp, DequantizeOp, MulGroupsOp, QuantMxOp)
 """The whole family."""

@@ -26,7 +26,7 @@ from pyptoc.dialects.diagnostics import CompileError
 from pyptoc.dialects.parsing import parse_module
 from pyptoc.dialects.tile_in_place import IN_PLACE, InPlace, check_entries, may_take
 from pyptoc.dialects.tile_types import BufType
-from pyptoc.dialects.tile_vector import VECTOR_FAMILIES, Elements, Family, Result
+from pyptoc.dialects.vector_families import VECTOR_FAMILIES, Elements, Family, Result
 from pyptoc.dialects.verify import verify_module
 
 TYPES = {

@@ -55,6 +55,7 @@ LEGAL = {
     composite.RopeOp: ([DATA, ROW, ROW], []),
     quantising.QuantizeOp: ([DATA], []),
     quantising.DequantizeOp: ([("4x8x", "i32"), ROW], [parse("f32")]),
+    quantising.MulGroupsOp: ([DATA, ("4x2x", "f32")], [4, 0]),
     quantising.QuantMxOp: ([DATA], [-1, parse("f8E5M2")]),
     indexing.TopkOp: ([DATA, ("4x", "i32")], []),
     indexing.GatherRowsOp: ([DATA, INDICES, INDICES], []),

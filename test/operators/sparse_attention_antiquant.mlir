@@ -1,6 +1,6 @@
 // Sparse attention of DeepSeek-V3.2-Exp on packed cache rows: 512 i8 | 64 bf16 | 4 f32, 656 bytes a row.  Each query
 // token attends to its top-k rows, gathered through the page table from reinterpreting views.
-// In steps of 128 keys, 32 heads a task, so that all of it is one launch and keys stay on chip.
+// In steps of 96 keys, 32 heads a task, so that all of it is one launch and keys stay on chip: so many fit both machines.
 func.func @sparse_attention_antiquant(
     %q_nope: tensor<?x128x512xbf16> {pypto.dims = ["t"]},
     %q_rope: tensor<?x128x64xbf16> {pypto.dims = ["t"]},
@@ -14,16 +14,9 @@ func.func @sparse_attention_antiquant(
   %s1   = pypto.index %t floordiv max(%b, 1)
   pypto.assert %s1 * %b == %t, "{1} tokens are not a whole number of steps for each sequence"
   %rows = pypto.reshape %cache[-1, 656]
+  %kn8  = pypto.view %rows[:, 0 +: 512]
   %kr16 = pypto.view %rows[:, 512 +: 128] to bf16                       // [rows, 64]
   %ks32 = pypto.view %rows[:, 640 +: 16] to f32                         // [rows, 4]
-  %n0 = pypto.view %rows[:, 0 +: 128]
-  %g0 = pypto.view %ks32[:, 0 +: 1]
-  %n1 = pypto.view %rows[:, 128 +: 128]
-  %g1 = pypto.view %ks32[:, 1 +: 1]
-  %n2 = pypto.view %rows[:, 256 +: 128]
-  %g2 = pypto.view %ks32[:, 2 +: 1]
-  %n3 = pypto.view %rows[:, 384 +: 128]
-  %g3 = pypto.view %ks32[:, 3 +: 1]
   %o0   = pypto.empty[%t, 128, 512] : tensor<?x128x512xbf16>
   %out = pypto.forall (%r = 0 to %t, %h = 0 to 4) outs(%o = %o0) {tag = "heads"} {
     %i     = pypto.index %r floordiv %s1
@@ -38,22 +31,13 @@ func.func @sparse_attention_antiquant(
     // the greatest score of each head, and the sum of the weights
     %m0 = pypto.full -inf[32, 1] : tensor<32x1xf32>
     %l0 = pypto.full 0.0[32, 1] : tensor<32x1xf32>
-    %mx, %l = pypto.for (%pos +: %w = 0 to %n step 128) iter(%m1 = %m0, %l1 = %l0) {tag = "softmax"} {
+    %mx, %l = pypto.for (%pos +: %w = 0 to %n step 96) iter(%m1 = %m0, %l1 = %l0) {tag = "softmax"} {
       %idx = pypto.view %topk[%r, %pos +: %w]
-      %a0  = pypto.gather_rows %n0 at %idx through %table page 128 {tag = "gather"}      // [w, 128] i8
-      %c0  = pypto.gather_rows %g0 at %idx through %table page 128                       // [w, 1] f32
-      %d0  = pypto.dequantize %a0 scales %c0 to bf16
-      %a1  = pypto.gather_rows %n1 at %idx through %table page 128 {tag = "gather"}      // [w, 128] i8
-      %c1  = pypto.gather_rows %g1 at %idx through %table page 128                       // [w, 1] f32
-      %d1  = pypto.dequantize %a1 scales %c1 to bf16
-      %a2  = pypto.gather_rows %n2 at %idx through %table page 128 {tag = "gather"}      // [w, 128] i8
-      %c2  = pypto.gather_rows %g2 at %idx through %table page 128                       // [w, 1] f32
-      %d2  = pypto.dequantize %a2 scales %c2 to bf16
-      %a3  = pypto.gather_rows %n3 at %idx through %table page 128 {tag = "gather"}      // [w, 128] i8
-      %c3  = pypto.gather_rows %g3 at %idx through %table page 128                       // [w, 1] f32
-      %d3  = pypto.dequantize %a3 scales %c3 to bf16
+      %k8  = pypto.gather_rows %kn8 at %idx through %table page 128 {tag = "gather"}     // [w, 512] i8
+      %ks  = pypto.gather_rows %ks32 at %idx through %table page 128                     // [w, 4] f32
       %kr  = pypto.gather_rows %kr16 at %idx through %table page 128 {tag = "gather"}    // [w, 64] bf16
-      %k   = pypto.concat %d0, %d1, %d2, %d3, %kr axis -1                                // [w, 576]
+      %kn  = pypto.dequantize %k8 scales %ks axis -1 group 128 to bf16
+      %k   = pypto.concat %kn, %kr axis -1                                               // [w, 576]
       %s   = pypto.matmul %q, %k {b_trans, tag = "qk"}
       %ss  = pypto.mul %s, 0.041666666666666664                                          // 576^-0.5
       %m2, %l2, %e, %alpha = pypto.online_softmax %ss state %m1, %l1
@@ -61,29 +45,19 @@ func.func @sparse_attention_antiquant(
     }
     // the same scores again, so that weights are normalised before they are rounded
     %a9 = pypto.full 0.0[32, 512] : tensor<32x512xf32>                                   // a token with no key gives zeros
-    %acc = pypto.for (%pos +: %w = 0 to %n step 128) iter(%acc1 = %a9) {tag = "values"} {
+    %acc = pypto.for (%pos +: %w = 0 to %n step 96) iter(%acc1 = %a9) {tag = "values"} {
       %idx = pypto.view %topk[%r, %pos +: %w]
-      %a0  = pypto.gather_rows %n0 at %idx through %table page 128 {tag = "gather"}      // [w, 128] i8
-      %c0  = pypto.gather_rows %g0 at %idx through %table page 128                       // [w, 1] f32
-      %d0  = pypto.dequantize %a0 scales %c0 to bf16
-      %a1  = pypto.gather_rows %n1 at %idx through %table page 128 {tag = "gather"}      // [w, 128] i8
-      %c1  = pypto.gather_rows %g1 at %idx through %table page 128                       // [w, 1] f32
-      %d1  = pypto.dequantize %a1 scales %c1 to bf16
-      %a2  = pypto.gather_rows %n2 at %idx through %table page 128 {tag = "gather"}      // [w, 128] i8
-      %c2  = pypto.gather_rows %g2 at %idx through %table page 128                       // [w, 1] f32
-      %d2  = pypto.dequantize %a2 scales %c2 to bf16
-      %a3  = pypto.gather_rows %n3 at %idx through %table page 128 {tag = "gather"}      // [w, 128] i8
-      %c3  = pypto.gather_rows %g3 at %idx through %table page 128                       // [w, 1] f32
-      %d3  = pypto.dequantize %a3 scales %c3 to bf16
+      %k8  = pypto.gather_rows %kn8 at %idx through %table page 128 {tag = "gather"}     // [w, 512] i8
+      %ks  = pypto.gather_rows %ks32 at %idx through %table page 128                     // [w, 4] f32
       %kr  = pypto.gather_rows %kr16 at %idx through %table page 128 {tag = "gather"}    // [w, 64] bf16
-      %k   = pypto.concat %d0, %d1, %d2, %d3, %kr axis -1                                // [w, 576]
+      %kn  = pypto.dequantize %k8 scales %ks axis -1 group 128 to bf16
+      %k   = pypto.concat %kn, %kr axis -1                                               // [w, 576]
       %s   = pypto.matmul %q, %k {b_trans, tag = "qk"}
       %ss  = pypto.mul %s, 0.041666666666666664                                          // 576^-0.5
       %sm  = pypto.sub %ss, %mx
       %e   = pypto.exp %sm
       %p   = pypto.div %e, %l
       %pb  = pypto.cast %p to bf16
-      %kn  = pypto.view %k[:, 0 +: 512]
       %pv  = pypto.matmul %pb, %kn {tag = "pv"}
       %acc2 = pypto.add %acc1, %pv
       pypto.yield %acc2

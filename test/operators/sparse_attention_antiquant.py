@@ -19,8 +19,9 @@ TINY = Case("tiny", (3, 130))
 BREAKS = (
     ("512 +: 128] to bf16", "510 +: 128] to bf16"),
     ("640 +: 16] to f32", "624 +: 16] to f32"),
-    ("pypto.view %rows[:, 0 +: 128]", "pypto.view %rows[:, 1 +: 128]"),
-    ("scales %c2 to bf16", "scales %c2, %c2 to bf16"),
+    ("pypto.view %rows[:, 0 +: 512]", "pypto.view %rows[:, 1 +: 512]"),
+    ("scales %ks axis", "scales %ks, %ks axis"),
+    ("pypto.add %acc1, %pv", "pypto.add %pv, %pv"),
     ("0.041666666666666664", "0.05"),
     ("%act - %s1 + 1 + %j", "%act - %s1 + %j"),
 )

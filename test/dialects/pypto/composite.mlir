@@ -71,6 +71,8 @@ func.func @quantisation(%x: tensor<?x512xbf16>, %i: tensor<?x64xi32>, %s1: tenso
   %p = pypto.quantize %x scale %s zero_point %z to i8
   // CHECK: pypto.dequantize %q scales %s, %s zero_point %z to f16 : tensor<?x512xi8>, tensor<1x1xf32>, tensor<1x1xf32>, tensor<1x1xi32> -> tensor<?x512xf16>
   %d = pypto.dequantize %q scales %s, %s zero_point %z to f16
+  // CHECK: pypto.dequantize %6 scales %7 axis -1 group 128 zero_point %8 to f16 : tensor<?x512xi8>, tensor<?x4xf32>, tensor<?x4xi32> -> tensor<?x512xf16>
+  %e = pypto.dequantize %8 scales %9 axis -1 group 128 zero_point %10 to f16
   // CHECK: pypto.dequantize %i scales %s1, %s2 to bf16 : tensor<?x64xi32>, tensor<?x1xf32>, tensor<64xf32> -> tensor<?x64xbf16>
   %6 = pypto.dequantize %i scales %s1, %s2 to bf16
   // CHECK: pypto.dequantize %i scales %s2 to f32 : tensor<?x64xi32>, tensor<64xf32> -> tensor<?x64xf32>

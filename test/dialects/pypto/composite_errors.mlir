@@ -162,6 +162,31 @@ func.func @dequantize_scale(%x: tensor<?x64xi32>, %s: tensor<32xf32>) {
 
 // -----
 
+func.func @dequantize_group(%x: tensor<?x64xi8>, %s: tensor<?x2xf32>) {
+  // CHECK: error[PTO137]: dequantize in groups of 24: axis 1 has 64 elements
+  // CHECK: rule: the axis is a whole number of groups
+  %0 = pypto.dequantize %x scales %s axis -1 group 24 to bf16
+  func.return
+}
+
+// -----
+
+func.func @dequantize_groups(%x: tensor<?x64xi8>, %s: tensor<?x2xf32>) {
+  // CHECK: error[PTO113]: %s of [?, 2] does not broadcast to [?, 4]
+  %0 = pypto.dequantize %x scales %s axis -1 group 16 to bf16
+  func.return
+}
+
+// -----
+
+func.func @dequantize_axis(%x: tensor<?x64xi8>, %s: tensor<?x1xf32>) {
+  // CHECK: error[PTO144]: dequantize with 'axis' needs 'group ...'
+  %0 = pypto.dequantize %x scales %s axis -1 to bf16
+  func.return
+}
+
+// -----
+
 // Scales may repeat along the values, not the other way round.
 func.func @dequantize_grow(%x: tensor<1x64xi32>, %s: tensor<8x64xf32>) {
   // CHECK: error[PTO113]: %s of [8, 64] does not broadcast to [1, 64]

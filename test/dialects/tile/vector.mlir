@@ -10,6 +10,7 @@ npu.kernel @inputs (%i) (%m: index, %s: f32) on vector {
   %r = tile.alloc : !tile.buf<16x1xf32, ub>
   %c = tile.alloc : !tile.buf<1x256xf32, ub>
   %o = tile.alloc : !tile.buf<1x1xf32, ub>
+  %g = tile.alloc : !tile.buf<16x8xf32, ub>
   %n = tile.alloc : !tile.buf<16x256xi32, ub>
   %left = tile.alloc : !tile.buf<16x256xi32, ub>
   // CHECK: tile.add %a, %r row into %d [%m, 256] : !tile.buf<16x256xf32, ub>, !tile.buf<16x1xf32, ub>, !tile.buf<16x256xf32, ub>
@@ -18,6 +19,8 @@ npu.kernel @inputs (%i) (%m: index, %s: f32) on vector {
   tile.sub %c col, %a full into %d [16, %m] {tag = "x"}
   // CHECK-NEXT: tile.mul %a, %o one into %a [0, 0] :
   tile.mul %a, %o one into %a [0, 0]
+  // CHECK-NEXT: tile.mul %a, %g group into %a [%m, 200] {group = 64, first = 4} : !tile.buf<16x256xf32, ub>, !tile.buf<16x8xf32, ub>, !tile.buf<16x256xf32, ub>
+  tile.mul %a, %g group into %a [%m, 200] {group = 64, first = 4}
   // CHECK-NEXT: tile.mul %a, 2.0 into %a [16, 256] :
   tile.mul %a, 2.0 into %a [16, 256]
   // CHECK-NEXT: tile.maximum -inf, %a into %a [16, 256] :

@@ -113,3 +113,22 @@ npu.kernel @dest (%i) () on vector {
   %a = tile.alloc : !tile.buf<16x256xi32, ub>
   tile.add %a, 1 into %i [16, 256]
 }
+
+// -----
+
+npu.kernel @groups (%i) (%m: index) on vector {
+  %a = tile.alloc : !tile.buf<16x256xf32, ub>
+  %g = tile.alloc : !tile.buf<16x8xf32, ub>
+  // CHECK: tile.mul: the number of columns of a group input is 9, not 0 to 8
+  tile.mul %a, %g group into %a [16, 256] {group = 64, first = 5}
+  // CHECK: tile.mul: group and first are for an input by groups
+  tile.mul %a, %g group into %a [16, 256]
+  // CHECK: tile.mul: group and first are for an input by groups
+  tile.mul %a, %a into %a [16, 256] {group = 64, first = 0}
+  // CHECK: tile.mul: an input by groups needs a known number of columns
+  tile.mul %a, %g group into %a [16, %m] {group = 64, first = 0}
+  // CHECK: tile.mul: a group has at least one column, and the first is 0
+  tile.mul %a, %g group into %a [16, 256] {group = 64, first = -1}
+  // CHECK: tile.add: group and first are for an input by groups
+  tile.add %a, %g group into %a [16, 256]
+}
