@@ -86,6 +86,12 @@ FIRST_OF_EACH = [
     for name, operator in OPERATORS.items()
     for machine in machines(name)
 ]
+FAR_APART = TINY + [
+    Run(name, case)
+    for name in ("grouped_matmul_swiglu_quant", "grouped_matmul_swiglu_quant_loop")
+    for case in OPERATORS[name].CASES
+    if case.m * case.n <= 40_000 and case != OPERATORS[name].TINY
+]
 WATCHED = {(run.text, run.machine): run for run in (*FIRST_OF_EACH, *TINY)}
 """The program of each of these tells where its operations come from, or more."""
 
@@ -138,6 +144,10 @@ def mistakes(run: Run, got: Results) -> list[str]:
             for name, want in golden(run).items()
             if want.tobytes() != got[name].tobytes()
         ]
+    for name, share in getattr(operator, "EQUAL", {}).items():
+        differ = got[name] != golden(run)[name]
+        if differ.sum() > (1 - share) * differ.size:
+            found.append(f"{name}: {differ.sum()} of {differ.size} elements differ")
     if hasattr(operator, "mistakes"):
         found += operator.mistakes(inputs(run), got)
     return found
@@ -156,7 +166,7 @@ def test_compiled(run: Run) -> None:
         assert given[name].tobytes() == value.tobytes(), f"{name} is not the caller's"
 
 
-@pytest.mark.parametrize("run", TINY, ids=str)
+@pytest.mark.parametrize("run", FAR_APART, ids=str)
 def test_compiled_with_the_pipes_far_apart(run: Run) -> None:
     """A forgotten flag shows as a wrong value when pipes run ahead of each other."""
     program = compiled(run.text, run.machine)
@@ -165,7 +175,7 @@ def test_compiled_with_the_pipes_far_apart(run: Run) -> None:
         assert mistakes(run, executable.run(inputs(run), order=seed)) == []
 
 
-@pytest.mark.parametrize("run", TINY, ids=str)
+@pytest.mark.parametrize("run", FAR_APART, ids=str)
 def test_one_product_for_many_is_the_same(run: Run) -> None:
     """Neither moves to L0 nor loads of L1 are made; nothing else may differ."""
     program = compiled(run.text, run.machine)
