@@ -18,7 +18,7 @@ from xdsl.dialects.builtin import ModuleOp
 from pyptoc.api import Program
 from pyptoc.runtime.run import has_kernels
 
-MOST_BYTES = 2**17
+MOST_BYTES = 2**16
 """Of the inputs: a checked run takes about as long as its test then."""
 
 
