@@ -152,7 +152,8 @@ def fails(argv: list[str], text: str) -> str:
     assert "internal error" not in err
     assert "PASS" not in out
     assert "npu.kernel" not in out
-    code, out, after = call("-", *groups("7,9"), stdin=source(CASE))
+    level = [TENSOR] if TENSOR in argv else []
+    code, out, after = call("-", *groups("7,9"), *level, stdin=source(CASE))
     assert code == 0, after
     return err
 
