@@ -51,15 +51,12 @@ def is_long(request: pytest.FixtureRequest) -> bool:
     return request.config.getoption("--hypothesis-profile") == "long"
 
 
-@pytest.fixture(autouse=True)
-def hazards_are_errors(
-    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def pytest_runtest_setup(item: pytest.Item) -> None:
     """Small runs are checked as well (`checked_runs.py`)."""
-    if request.node.get_closest_marker("hazards") is None:
-        from checked_runs import Program, also_checked
+    if isinstance(item, pytest.Function):
+        import checked_runs
 
-        monkeypatch.setattr(Program, "run", also_checked(Program.run))
+        checked_runs.wanted = item.get_closest_marker("hazards") is None
 
 
 class RunFailedError(Exception):
