@@ -21,8 +21,12 @@ from pyptoc.runtime.run import has_kernels
 watched = 0
 """How many runs were done again in this process."""
 
-MOST_BYTES = 2**17
+MOST_BYTES = 2**16
 """Of the inputs: a checked run takes about as long as its test then."""
+
+
+wanted = False
+"""Whether the test that runs wants it."""
 
 
 def also_checked(run: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
@@ -31,7 +35,9 @@ def also_checked(run: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, 
     @wraps(run)
     def both(self: Program, **arrays: Any) -> dict[str, Any]:
         results = run(self, **arrays)
-        if "checked" not in vars(self) and "check" not in arrays and _is_small(arrays):
+        if not wanted or "checked" in vars(self) or "check" in arrays:
+            return results
+        if _is_small(arrays):
             vars(self)["checked"] = True
             if _is_complete(self.module):
                 global watched
@@ -55,3 +61,6 @@ def _is_complete(module: ModuleOp) -> bool:
         )
         for op in module.walk()
     )
+
+
+Program.run = also_checked(Program.run)

@@ -18,6 +18,10 @@ from hypothesis import settings
 for _library in ("OPENBLAS", "MKL", "OMP"):
     os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
 
+# Tests start processes, and each of them would compile the package again.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 # A shell starts what is to run behind it with interrupts ignored, and processes hand
 # that on to those that tests start and interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -52,15 +56,12 @@ def is_long(request: pytest.FixtureRequest) -> bool:
     return request.config.getoption("--hypothesis-profile") == "long"
 
 
-@pytest.fixture(autouse=True)
-def hazards_are_errors(
-    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def pytest_runtest_setup(item: pytest.Item) -> None:
     """Small runs are checked as well (`checked_runs.py`)."""
-    if request.node.get_closest_marker("hazards") is None:
-        from checked_runs import Program, also_checked
+    if isinstance(item, pytest.Function):
+        import checked_runs
 
-        monkeypatch.setattr(Program, "run", also_checked(Program.run))
+        checked_runs.wanted = item.get_closest_marker("hazards") is None
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -69,7 +69,7 @@ def one(number: int, other: bool, order: int) -> Outcome:
     machine = machine_like(load_machine(name), random)
 
     def check(each: Program) -> int:
-        return stages(each, machine, order, pipeline=options)
+        return stages(each, machine, order, pipeline=options).count
 
     ops = count_ops(program)
     try:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import resource
 import signal
 import subprocess
 import sys
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +23,15 @@ def start(
     *argv: str,
     limits: Mapping[int, int] | None = None,
     before: Callable[[], None] | None = None,
+    script: str | None = None,
     **options: Any,
 ) -> subprocess.Popen[str]:
     """Starts it with pipes for what is not given.
 
-    limits: `resource.RLIMIT_AS` and such; before: called in the process first.
+    limits: `resource.RLIMIT_AS` and such; before: called in the process first; script:
+    what Python runs instead.
     """
+    program = ["-m", "pyptoc"] if script is None else ["-c", script]
 
     def prepare() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -41,7 +45,7 @@ def start(
         # Python 3.12 warns of what runs beside threads between fork and exec.
         warnings.simplefilter("ignore", DeprecationWarning)
         return subprocess.Popen(
-            [sys.executable, "-m", "pyptoc", *argv],
+            [sys.executable, *program, *argv],
             preexec_fn=prepare,
             text=True,
             **{"env": ENVIRONMENT, **kinds, **options},
@@ -56,6 +60,32 @@ def run(*argv: str, text: str = "", **options: Any) -> tuple[int, str, str]:
     finally:
         process.kill()
     return process.returncode, out or "", err or ""
+
+
+_ALL = """
+import json, sys
+from inprocess import call
+
+commands = json.load(sys.stdin)
+json.dump([call(*argv, stdin=text) for argv, text in commands], sys.stdout)
+"""
+
+
+def run_all(
+    commands: Sequence[tuple[Sequence[str], str]], limits: Mapping[int, int]
+) -> list[tuple[int, str, str]]:
+    """Runs commands on their texts in one process, which takes long to start.
+
+    The exit code, standard output and error of each; what one keeps, the next lack.
+    """
+
+    path = os.pathsep.join([str(ROOT), str(ROOT / "test")])
+    environment = {**ENVIRONMENT, "PYTHONPATH": path}
+    code, out, err = run(
+        text=json.dumps(commands), limits=limits, script=_ALL, env=environment
+    )
+    assert code == 0, err
+    return [tuple(each) for each in json.loads(out)]
 
 
 def clean(code: int, err: str) -> bool:

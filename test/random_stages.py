@@ -11,7 +11,7 @@ the flags allow, and its waits must order all tasks that touch the same memory.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from random_programs import agrees
@@ -19,6 +19,7 @@ from random_writer import Program
 from task_order import record
 from xdsl.dialects.builtin import FileLineColLoc
 
+import pyptoc
 from pyptoc.check_each import CheckEach
 from pyptoc.command import Unit, parse
 from pyptoc.dialects.context import PyptocContext, make_context
@@ -98,13 +99,21 @@ def is_in_untaken_branch(refusal: CompileError, text: str) -> bool:
     return before[-1].startswith("    ") and any("scf.if" in line for line in before)
 
 
+class Staged(NamedTuple):
+    """What is left of a program that was checked after every pass."""
+
+    program: pyptoc.Program
+    count: int
+    """How many passes there were; fewer than all where a branch was refused."""
+
+
 def stages(
     program: Program,
     machine: str | Machine,
     *orders: int,
     pipeline: str | None = None,
-) -> int:
-    """Checks the program after every pass; how many passes there were."""
+) -> Staged:
+    """Checks the program after every pass."""
     machine = load_machine(machine) if isinstance(machine, str) else machine
     context = make_context(machine)
     module = parse(Unit("<string>", program.text), context)
@@ -120,11 +129,12 @@ def stages(
     )
     passes = parse_pipeline(pipeline or default_pipeline())
     again = ReadAgain(context, 1 + len(program.text) % len(passes))
+    compiled = pyptoc.Program(module, machine, signature)
     try:
         run_passes(passes, context, module, [watcher, again])
     except CompileError as refusal:
         if is_in_untaken_branch(refusal, program.text):
-            return again.count
+            return Staged(compiled, again.count)
         raise
     tasks = check_waits(module, machine, values)
     few = tasks <= MOST_TASKS
@@ -135,4 +145,4 @@ def stages(
             agrees(name, found[name], want, program.within.get(name, 0.0))
     for name, value in before.items():
         assert np.array_equal(value, given[name]), f"%{name} was overwritten"
-    return watcher.count
+    return Staged(compiled, watcher.count)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from inprocess import run_lines
+from many import for_each
 
 HERE = Path(__file__).parent
 FILES = sorted(p for p in HERE.rglob("*.mlir") if "Inputs" not in p.parts)
@@ -55,7 +56,7 @@ def misspelt(text: str) -> list[str]:
     return findings
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(HERE)))
+@for_each(FILES)
 def test_directives(path: Path) -> None:
     assert misspelt(path.read_text()) == []
 

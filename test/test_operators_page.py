@@ -14,6 +14,7 @@ from itertools import product
 import pytest
 from building import ALL, CONTEXT
 from inprocess import ROOT, call
+from many import for_each
 from xdsl.dialects.builtin import TensorType
 
 from pyptoc.dialects.diagnostics import CompileError
@@ -23,7 +24,6 @@ from pyptoc.dialects.pypto import Pypto
 from pyptoc.dialects.pypto.matmul import GroupedMatmulOp
 
 PAGE = (ROOT / "docs" / "operators.md").read_text()
-OPS = [pytest.param(kind, id=kind.name) for kind in Pypto.operations]
 
 
 def test_the_page_is_what_the_definitions_say() -> None:
@@ -32,7 +32,7 @@ def test_the_page_is_what_the_definitions_say() -> None:
     assert out == PAGE, "run: pyptoc --docs-ops > docs/operators.md"
 
 
-@pytest.mark.parametrize("kind", OPS)
+@for_each(Pypto.operations)
 def test_every_part_is_there(kind) -> None:
     doc = op_doc(kind)
     assert doc.summary.endswith(".")
@@ -45,7 +45,7 @@ def test_every_part_is_there(kind) -> None:
     assert f"  - [`{kind.name[6:]}`](#{kind.name[6:]}): {doc.summary}\n" in PAGE
 
 
-@pytest.mark.parametrize("kind", OPS)
+@for_each(Pypto.operations)
 def test_examples_parse_and_print_as_they_stand(kind) -> None:
     for example in examples_of(kind):
         module = parse_module(example.program(), "example.mlir", CONTEXT)
@@ -55,7 +55,7 @@ def test_examples_parse_and_print_as_they_stand(kind) -> None:
             assert f"    {example.text}\n" in str(module)
 
 
-@pytest.mark.parametrize("kind", OPS)
+@for_each(Pypto.operations)
 def test_the_types_of_examples_may_be_left_out(kind) -> None:
     for example in examples_of(kind):
         if not example.clause or re.search(r"pypto\.(empty|full|arange)", example.text):
@@ -158,7 +158,7 @@ def results_of(kind, example: Example, statement: str, types: dict[str, str]):
     return [str(type.element_type) for type in tensors]
 
 
-@pytest.mark.parametrize("kind", OPS)
+@for_each(Pypto.operations)
 def test_inference_accepts_exactly_the_types_of_the_page(kind) -> None:
     accepted_targets: set[str] = set()
     tried: set[str] = set()

@@ -8,6 +8,7 @@ from itertools import product
 
 import pytest
 from building import ALL, FLOATS, INTEGERS, SIGNED, code_of, made, parse, tensor, value
+from many import for_each
 from xdsl.dialects.builtin import TensorType, UnitAttr, f32, i32
 
 from pyptoc.dialects.diagnostics import CompileError
@@ -48,8 +49,7 @@ SHAPES = ("", "4x", "?x", "?x8x", "2x?x1x", "3x4x5x6x")
 # -- elementwise
 
 
-@pytest.mark.parametrize("element", ALL)
-@pytest.mark.parametrize("name", UNARY_OPS)
+@for_each(product(UNARY_OPS, ALL))
 def test_unary(name, element):
     kind = UNARY_OPS[name]
     for shape in SHAPES:
@@ -60,8 +60,7 @@ def test_unary(name, element):
             assert code_of(kind, value(type)) == "PTO111"
 
 
-@pytest.mark.parametrize("element", ALL)
-@pytest.mark.parametrize("name", [*BINARY_OPS, *COMPARE_OPS])
+@for_each(product([*BINARY_OPS, *COMPARE_OPS], ALL))
 def test_binary(name, element):
     kind = {**BINARY_OPS, **COMPARE_OPS}[name]
     for shape in SHAPES:
@@ -75,7 +74,7 @@ def test_binary(name, element):
             assert code_of(kind, value(type), value(type)) == "PTO111"
 
 
-@pytest.mark.parametrize(("one", "other"), list(product(ALL, ALL)))
+@for_each(product(ALL, ALL))
 def test_element_types_never_mix(one, other):
     if one != other:
         left, right = value(tensor("4x", one)), value(tensor("4x", other))
@@ -200,7 +199,7 @@ def test_where_and_clip():
 # -- casts
 
 
-@pytest.mark.parametrize(("source", "target"), list(product(ALL, ALL)))
+@for_each(product(ALL, ALL))
 def test_cast(source, target):
     """A cast is accepted where, and with the modes in which, the runtime has it."""
     x, to = value(tensor("?x4x", source)), parse(target)
@@ -237,8 +236,7 @@ REDUCIBLE = {kind: DOMAINS[kind.DOMAIN] for kind in REDUCTION_OPS}
 ACCUMULATING = (SumOp, ProdOp)
 
 
-@pytest.mark.parametrize("element", ALL)
-@pytest.mark.parametrize("kind", REDUCTION_OPS, ids=lambda kind: kind.__name__)
+@for_each(product(REDUCTION_OPS, ALL))
 def test_reduction(kind, element):
     x = value(tensor("?x3x4x", element))
     if element not in REDUCIBLE[kind]:

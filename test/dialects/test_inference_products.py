@@ -4,6 +4,7 @@ from itertools import product
 
 import pytest
 from building import ALL, F8, FLOATS, code_of, made, parse, tensor, value
+from many import for_each
 from xdsl.dialects.builtin import IntegerAttr, i64
 
 from pyptoc.dialects.diagnostics import CompileError
@@ -35,17 +36,16 @@ MATMULS = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("element", "result", "targets"),
-    [
-        ("bf16", "f32", ("f32", "bf16", "f16")),
-        ("f16", "f32", ("f32", "bf16", "f16")),
-        ("f32", "f32", ("f32", "bf16", "f16")),
-        ("f8E4M3FN", "f32", ("f32", "bf16", "f16")),
-        ("i8", "i32", ("i32", "f32", "bf16", "f16")),
-    ],
-)
-@pytest.mark.parametrize(("a", "b", "trans", "shape"), MATMULS)
+PRODUCTS = [
+    ("bf16", "f32", ("f32", "bf16", "f16")),
+    ("f16", "f32", ("f32", "bf16", "f16")),
+    ("f32", "f32", ("f32", "bf16", "f16")),
+    ("f8E4M3FN", "f32", ("f32", "bf16", "f16")),
+    ("i8", "i32", ("i32", "f32", "bf16", "f16")),
+]
+
+
+@for_each((*shapes, *types) for shapes in MATMULS for types in PRODUCTS)
 def test_matmul(a, b, trans, shape, element, result, targets):
     args = value(tensor(a, element)), value(tensor(b, element))
     flags = {f"{side}_trans": True for side in trans}
@@ -79,8 +79,11 @@ def test_matmul_bound_proves_a_mismatch():
     assert code_of(matmul.MatmulOp, a, value("64x8xbf16")) == "PTO120"
 
 
-@pytest.mark.parametrize(("k", "pairs"), [(1, 1), (64, 1), (65, 2), (96, 2), (448, 7)])
-@pytest.mark.parametrize("flags", list(product((False, True), repeat=4)))
+@for_each(
+    (*depth, flags)
+    for depth in ((1, 1), (64, 1), (65, 2), (96, 2), (448, 7))
+    for flags in product((False, True), repeat=4)
+)
 def test_scaled_mm(k, pairs, flags):
     a_trans, b_trans, scales_a_trans, scales_b_trans = flags
     a = value(tensor(f"{k}x16x" if a_trans else f"16x{k}x", "f8E4M3FN"))

@@ -6,6 +6,7 @@ import random
 from pathlib import Path
 
 import pytest
+from many import for_each
 from xdsl.dialects.builtin import StringAttr
 from xdsl.utils.exceptions import ParseError
 from xdsl.utils.lexer import Input
@@ -33,7 +34,7 @@ def tokens(lexer_class: type[MLIRLexer], text: str) -> list[object]:
     return found
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+@for_each(FILES)
 def test_files(path: Path) -> None:
     text = path.read_text()
     assert tokens(QuickLexer, text) == tokens(MLIRLexer, text)

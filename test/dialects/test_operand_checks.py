@@ -5,6 +5,7 @@ One legal use of each op is a row of the table; the tests replace one operand of
 
 import pytest
 from building import code_of, made, parse, tensor, value
+from many import for_each
 
 from pyptoc.dialects.pypto import (
     composite,
@@ -121,19 +122,19 @@ def arguments(kind, at=None, type=None):
     return (*values, *rest), fields
 
 
-@pytest.mark.parametrize("kind", LEGAL)
+@for_each(LEGAL)
 def test_the_table_is_legal(kind):
     args, fields = arguments(kind)
     assert made(kind, *args, **fields)
 
 
-@pytest.mark.parametrize(("kind", "at"), except_for(SCALARS_TOO))
+@for_each(except_for(SCALARS_TOO))
 def test_an_operand_is_a_tensor(kind, at):
     args, fields = arguments(kind, at, "f32")
     assert code_of(kind, *args, **fields) == "PTO110"
 
 
-@pytest.mark.parametrize(("kind", "at"), except_for(ANY_ELEMENT))
+@for_each(except_for(ANY_ELEMENT))
 def test_an_operand_has_its_element_type(kind, at):
     own_shape, element = LEGAL[kind][0][at]
     other = "i32" if element == "i1" else "i1"
@@ -141,7 +142,7 @@ def test_an_operand_has_its_element_type(kind, at):
     assert code_of(kind, *args, **fields) in ("PTO111", "PTO112")
 
 
-@pytest.mark.parametrize(("kind", "at"), except_for(ANY_RANK))
+@for_each(except_for(ANY_RANK))
 def test_an_operand_has_its_rank(kind, at):
     _, element = LEGAL[kind][0][at]
     args, fields = arguments(kind, at, tensor("", element))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import pytest
 from building import CONTEXT
+from many import for_each
 from rejected_computing import COMPUTING
 from rejected_indexing import INDEXING
 from rejected_shapes import SHAPES
@@ -21,11 +22,6 @@ from pyptoc.dialects.pypto.unary import UNARY_OPS
 from pyptoc.dialects.verify import verify_module
 
 ROWS = {**COMPUTING, **INDEXING, **SHAPES}
-CASES = [
-    pytest.param(*row, id=f"{name}-{index}")
-    for name, rows in ROWS.items()
-    for index, row in enumerate(rows)
-]
 FAMILIES = {**UNARY_OPS, **BINARY_OPS, **COMPARE_OPS}
 
 
@@ -47,7 +43,7 @@ def rejected(arguments: str, statement: str) -> Diagnostic:
     return found
 
 
-@pytest.mark.parametrize(("arguments", "statement", "code", "message", "advice"), CASES)
+@for_each(row for rows in ROWS.values() for row in rows)
 def test_rejected(arguments, statement, code, message, advice) -> None:
     found = rejected(arguments, statement)
     assert (found.code, found.headline[:10]) == (code, "op.mlir:2:"), str(found)
@@ -55,7 +51,7 @@ def test_rejected(arguments, statement, code, message, advice) -> None:
     assert advice in "\n".join([found.message, found.label, *found.details("")])
 
 
-@pytest.mark.parametrize("name", FAMILIES)
+@for_each(FAMILIES)
 def test_elementwise(name) -> None:
     kind = FAMILIES[name]
     operands = "%x" if name in UNARY_OPS else "%x, %x"

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 
 import pytest
 from building import CONTEXT
+from many import for_each
 
 from pyptoc.dialects.diagnostics import CompileError, Diagnostic
 from pyptoc.dialects.op_docs import Example, examples_of
@@ -26,14 +27,13 @@ from pyptoc.dialects.pypto.syntax import Clause, Values
 
 RAW = ("Expected", "expected$", "verify", "base attribute", "Operation ", "Attribute")
 """What messages of xDSL have in them."""
-OPS = [pytest.param(kind, id=kind.name) for kind in Pypto.operations]
 STATEMENTS = [
-    pytest.param(kind, example, id=f"{kind.name}-{index}")
+    (kind, example)
     for kind in Pypto.operations
-    for index, example in enumerate(examples_of(kind))
+    for example in examples_of(kind)
     if not example.statement.startswith("func.func")
 ]
-WITH_SYNTAX = [param for param in STATEMENTS if param.values[0].SYNTAX]
+WITH_SYNTAX = [(kind, example) for kind, example in STATEMENTS if kind.SYNTAX]
 
 
 CREATING = re.compile(r"pypto\.(empty|full|arange)")
@@ -71,7 +71,7 @@ _VALUE = r"(\[[^\]]*\]|%\w+(?:, %\w+)*|[^\s,]+)"
 # -- clauses and their values
 
 
-@pytest.mark.parametrize(("kind", "example"), WITH_SYNTAX)
+@for_each(WITH_SYNTAX)
 def test_a_clause_is_missing(kind, example) -> None:
     for clause in clauses(kind):
         without = re.sub(rf" {clause.keyword} {_VALUE}", "", example.statement)
@@ -84,7 +84,7 @@ def test_a_clause_is_missing(kind, example) -> None:
         assert found.help.startswith(f"write {clause.keyword} ")
 
 
-@pytest.mark.parametrize(("kind", "example"), WITH_SYNTAX)
+@for_each(WITH_SYNTAX)
 def test_a_clause_is_misspelt(kind, example) -> None:
     for clause in clauses(kind):
         if clause.optional or len(clause.keyword) < 4:
@@ -105,7 +105,7 @@ WRONG_VALUES = {
 }
 
 
-@pytest.mark.parametrize(("kind", "example"), WITH_SYNTAX)
+@for_each(WITH_SYNTAX)
 def test_a_value_is_of_the_wrong_kind(kind, example) -> None:
     for clause in clauses(kind):
         (element, *_) = clause.elements
@@ -119,7 +119,7 @@ def test_a_value_is_of_the_wrong_kind(kind, example) -> None:
             assert found.help or found.rule
 
 
-@pytest.mark.parametrize(("kind", "example"), WITH_SYNTAX)
+@for_each(WITH_SYNTAX)
 def test_an_axis_is_out_of_range(kind, example) -> None:
     for axis in (6, -7):
         text = re.sub(r" axis -?\d+", f" axis {axis}", example.statement)
@@ -139,7 +139,7 @@ def with_settings(example: Example, settings: str) -> Example:
     return Example(f"{plain} {{{settings}}}", example.clause, example.arguments)
 
 
-@pytest.mark.parametrize(("kind", "example"), WITH_SYNTAX)
+@for_each(WITH_SYNTAX)
 def test_a_setting_is_wrong(kind, example) -> None:
     name = kind.name.removeprefix("pypto.")
     for setting in setting_names(kind):
@@ -171,7 +171,7 @@ def test_a_setting_is_wrong(kind, example) -> None:
 # -- operands
 
 
-@pytest.mark.parametrize(("kind", "example"), STATEMENTS)
+@for_each(STATEMENTS)
 def test_an_operand_is_no_tensor(kind, example) -> None:
     literals = [e for e in kind.SYNTAX if isinstance(e, Values) and e.literals]
     first = literals[0].like if literals else len(example.arguments)
@@ -192,7 +192,7 @@ def test_an_operand_is_no_tensor(kind, example) -> None:
             assert found.code in ("PTO110", "PTO112", "PTO142")
 
 
-@pytest.mark.parametrize(("kind", "example"), STATEMENTS)
+@for_each(STATEMENTS)
 def test_an_element_type_is_not_of_the_language(kind, example) -> None:
     for name, written in example.arguments:
         if not written.startswith("tensor"):
@@ -204,7 +204,7 @@ def test_an_element_type_is_not_of_the_language(kind, example) -> None:
             assert element in found.message
 
 
-@pytest.mark.parametrize(("kind", "example"), WITH_SYNTAX)
+@for_each(WITH_SYNTAX)
 def test_an_operand_is_missing_or_one_too_many(kind, example) -> None:
     head, name, rest = example.statement.partition(f"{kind.name} ")
     operands = re.match(r"%\w+(?:, (?:%\w+|[-\w.]+))+", rest)
@@ -223,7 +223,7 @@ def test_an_operand_is_missing_or_one_too_many(kind, example) -> None:
         parse_module(text, "op.mlir", CONTEXT)
 
 
-@pytest.mark.parametrize(("kind", "example"), STATEMENTS)
+@for_each(STATEMENTS)
 def test_an_operand_is_not_defined(kind, example) -> None:
     for name, _ in example.arguments:
         head, op, rest = example.statement.partition(kind.name)
@@ -247,7 +247,7 @@ def result_types(example: Example) -> str:
     return right.strip() if arrow or "=" in example.statement else ""
 
 
-@pytest.mark.parametrize(("kind", "example"), STATEMENTS)
+@for_each(STATEMENTS)
 def test_a_result_type_contradicts(kind, example) -> None:
     right = result_types(example)
     if not right.startswith("tensor"):
@@ -270,7 +270,7 @@ def test_a_result_type_contradicts(kind, example) -> None:
         assert kind.name.removeprefix("pypto.") in found.message
 
 
-@pytest.mark.parametrize(("kind", "example"), STATEMENTS)
+@for_each(STATEMENTS)
 def test_an_operand_type_contradicts(kind, example) -> None:
     left, arrow, right = example.clause.rpartition("->")
     if not arrow:
@@ -283,7 +283,7 @@ def test_an_operand_type_contradicts(kind, example) -> None:
     assert example.arguments[0][1] in found.message
 
 
-@pytest.mark.parametrize(("kind", "example"), STATEMENTS)
+@for_each(STATEMENTS)
 def test_a_result_too_many_is_named(kind, example) -> None:
     names, found, rest = example.statement.partition(f" = {kind.name}")
     if not found:

@@ -9,9 +9,9 @@ import browsing
 import pytest
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """A headless browser for all tests of a file."""
+    """A headless browser for all tests: it takes seconds to start."""
     yield from browsing.browser(tmp_path_factory.mktemp("user"))
 
 

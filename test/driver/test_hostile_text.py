@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import resource
+from functools import cache
 
 import pytest
 from inprocess import call
-from processes import clean, run
+from many import for_each
+from processes import clean, run_all
 
 HUGE = 2**40
 MEMORY = {resource.RLIMIT_AS: 2**30}
@@ -75,19 +77,25 @@ COMPILED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", REFUSED)
+@cache
+def outcomes() -> dict[str, tuple[int, str, str]]:
+    """What becomes of each text, in a process that has little memory for all."""
+    cases = {kind: (text, argv) for kind, (text, argv, _) in REFUSED.items()} | COMPILED
+    commands = [(("-", *argv), text) for text, argv in cases.values()]
+    return dict(zip(cases, run_all(commands, MEMORY), strict=True))
+
+
+@for_each(REFUSED)
 def test_refused(kind: str) -> None:
-    text, argv, wanted = REFUSED[kind]
-    code, out, err = run("-", *argv, text=text, limits=MEMORY)
+    code, out, err = outcomes()[kind]
     assert (code, out) == (1, "")
     assert clean(code, err)
-    assert f"error[{wanted}]" in err
+    assert f"error[{REFUSED[kind][2]}]" in err
 
 
-@pytest.mark.parametrize("kind", COMPILED)
+@for_each(COMPILED)
 def test_compiled(kind: str) -> None:
-    text, argv = COMPILED[kind]
-    code, _, err = run("-", *argv, text=text, limits=MEMORY)
+    code, _, err = outcomes()[kind]
     assert (code, err) == (0, "")
 
 

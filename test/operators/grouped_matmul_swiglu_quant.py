@@ -155,6 +155,22 @@ def quantized(z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return q.astype(np.float16).astype(np.int8), scale
 
 
+EQUAL = {"out": 0.99}
+"""The share of the elements of a result that are those of the golden."""
+
+
+def mistakes(given: dict[str, np.ndarray], got: dict[str, np.ndarray]) -> list[str]:
+    """Rows that have no scale have no values either; most of the others have some."""
+    a, scales = given["a"].astype(np.float32), given["scaled_a"].astype(np.float32)
+    nothing = ~a.any(axis=1) | (scales.max(axis=(1, 2)) <= 2.0**-66)
+    found: list[str] = []
+    if got["out_quant"][nothing].any() or got["out"][nothing].any():
+        found.append("a row of zeros has a value or a scale")
+    if got["out"].size and (got["out"] != 0).mean() <= 0.5:
+        found.append("out is mostly 0")
+    return found
+
+
 def expected(case: Case) -> dict[str, np.ndarray]:
     """The golden results of a case."""
     return golden(**inputs(case))

@@ -3,9 +3,26 @@
 from __future__ import annotations
 
 from . import grouped_matmul_swiglu_quant as composite
-from .grouped_matmul_swiglu_quant import CASES, TINY, Case, golden, inputs
+from .grouped_matmul_swiglu_quant import (
+    CASES,
+    EQUAL,
+    TINY,
+    Case,
+    golden,
+    inputs,
+    mistakes,
+)
 
-__all__ = ["BREAKS", "CASES", "TINY", "golden", "inputs", "source"]
+__all__ = [
+    "BREAKS",
+    "CASES",
+    "EQUAL",
+    "TINY",
+    "golden",
+    "inputs",
+    "mistakes",
+    "source",
+]
 
 BREAKS = (
     ("pypto.swiglu %v, %g", "pypto.swiglu %g, %v"),

@@ -255,8 +255,8 @@ def test_row_values_that_leave_the_group_they_are_needed_in() -> None:
     forced = pipeline("force=true")
     # Two tasks that store to one place are an error here.
     within = {"r": 1e-3, "s": 1e-3}
-    stages(Program(text, {"x": x}, within), "ascend950", 1, pipeline=forced)
-    program = pyptoc.compile(text, pipeline=forced)
+    source = Program(text, {"x": x}, within)
+    program, _ = stages(source, "ascend950", 1, pipeline=forced)
     assert program.text.count("tile.row_max") == 5  # %m, and %s in four groups
     for got, want in zip(program.run(x=x).values(), golden, strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-4)

@@ -43,7 +43,7 @@ EXAMPLES = {
 }
 """How many of each family an ordinary run draws; of operators, in each part."""
 
-PARTS = 20
+PARTS = 10
 """In so many tests the operators are drawn."""
 
 SCALE = settings.default.max_examples / settings.get_profile("default").max_examples

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from kernel_harness import DTYPES, run_kernel, translate
+from many import for_each
 
 import pyptoc
 from pyptoc.dialects.diagnostics import RunError
@@ -173,7 +174,7 @@ CASTS = [
 ]
 
 
-@pytest.mark.parametrize(("source", "target", "mode", "saturate"), CASTS)
+@for_each(CASTS)
 def test_cast_tables(
     source: str, target: str, mode: str | None, saturate: bool | None
 ) -> None:
