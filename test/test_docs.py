@@ -92,29 +92,6 @@ def test_the_readme_shows_what_is_printed(tmp_path: Path, monkeypatch) -> None:
         assert line in shown or cut, line
 
 
-RELIABILITY = {
-    "huge, deep and odd text; hostile names": ("hostile_text", "hostile_names"),
-    "full disks, closed pipes": ("interrupts", "broken_places"),
-}
-"""Rows of the README's table to the tests that they count, in `test/driver`."""
-
-
-@pytest.mark.parametrize("row", RELIABILITY)
-def test_the_readme_counts_cases(row: str) -> None:
-    files = [str(ROOT / f"test/driver/test_{name}.py") for name in RELIABILITY[row]]
-    words = ("--collect-only", "-q", "-p", "no:cacheprovider", "--no-header")
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", *words, *files],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    cases = sum("::" in line for line in done.stdout.splitlines())
-    readme = (ROOT / "README.md").read_text()
-    assert re.findall(rf"^\| {row}[^|]*\| (\d+) cases \|", readme, re.M) == [f"{cases}"]
-
-
 def test_a_run_of_tests_says_what_was_watched(tmp_path: Path) -> None:
     test = tmp_path / "test_small.py"
     test.write_text(SMALL_RUN)
