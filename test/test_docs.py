@@ -131,6 +131,28 @@ def test_runs(number):
 """
 
 
+def test_a_golden_of_ones_own(tmp_path: Path, monkeypatch) -> None:
+    """The program, the script and the commands of the page."""
+    page = (ROOT / "docs/language.md").read_text().split("## With a golden of")[1]
+    monkeypatch.chdir(tmp_path)
+    for mark, language in (("// ", "mlir"), ("# ", "python")):
+        text = re.findall(rf"```{language}\n(.*?)```", page, re.S)[0]
+        name = re.findall(rf"^{mark}([\w.]+)", text)[0]
+        Path(name).write_text(text)
+    commands = [line[2:].split() for line in page.splitlines() if line[:2] == "$ "]
+    wrote, golden, compared = commands
+    assert call(*wrote[1:])[0] == 0
+    exec(Path(golden[1]).read_text(), {})
+    code, out, _ = call(*compared[1:])
+    assert code == 0
+    assert out.splitlines()[-1] == "PASS"
+    wrong = Path("gate.mlir").read_text().replace("pypto.tanh", "pypto.neg")
+    Path("gate.mlir").write_text(wrong)
+    code, out, _ = call(*compared[1:])
+    assert code == 1
+    assert out.splitlines()[-1] == "FAIL"
+
+
 def test_options_exist() -> None:
     text = call("--help")[1] + "".join(f"--{name} " for name in DEFAULT_PIPELINE)
     for page in PAGES:
