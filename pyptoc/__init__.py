@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyptoc.dialects.diagnostics import CompileError, Diagnostic, RunError
     from pyptoc.passes import register_pass
     from pyptoc.passes.base import PyptocPass as Pass
-    from pyptoc.pipelines import Pipeline
+    from pyptoc.pipeline import Pipeline
     from pyptoc.runtime.timing_result import Timeline
     from pyptoc.sweeping import SweepRow, sweep
 
@@ -51,7 +51,7 @@ _LAZY = {
     "compile": "pyptoc.api",
     "Program": "pyptoc.api",
     "Pass": "pyptoc.passes.base:PyptocPass",
-    "Pipeline": "pyptoc.pipelines",
+    "Pipeline": "pyptoc.pipeline",
     "machines": "pyptoc.api",
     "register_pass": "pyptoc.passes",
     "main": "pyptoc.cli",

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pyptoc.dialects.context import PyptocContext
     from pyptoc.dialects.diagnostics import Diagnostic
     from pyptoc.passes.base import PyptocPass
-    from pyptoc.pipelines import Pipeline
+    from pyptoc.pipeline import Pipeline
     from pyptoc.runtime.hazards import Checked
     from pyptoc.runtime.hazards_trips import AllTrips
     from pyptoc.runtime.inputs import Inputs
@@ -314,8 +314,8 @@ def _compile(
     from pyptoc.dialects.context import make_context
     from pyptoc.files import source_of
     from pyptoc.manager import run_passes
-    from pyptoc.pipeline import default_pipeline, first_pass_for
-    from pyptoc.pipelines import Pipeline, as_machine
+    from pyptoc.pipeline import Pipeline, as_machine
+    from pyptoc.pipeline_text import default_pipeline, first_pass_for
     from pyptoc.runtime.signature import read_signature
 
     machine = as_machine(machine)

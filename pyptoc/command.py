@@ -19,7 +19,7 @@ from pyptoc.dialects.record import record
 from pyptoc.files import FileError, read_source, write_text
 from pyptoc.manager import Reproducer, Watcher, run_passes
 from pyptoc.options import Options
-from pyptoc.pipeline import (
+from pyptoc.pipeline_text import (
     default_pipeline,
     first_pass_for,
     parse_nested,

@@ -18,7 +18,7 @@ from pyptoc.dialects.diagnostics import CompileError, did_you_mean
 from pyptoc.dialects.record import record
 from pyptoc.dialects.walk import ASSIGNMENTS, ORDERS
 from pyptoc.passes import PASSES
-from pyptoc.pipeline import make_pass
+from pyptoc.pipeline_text import make_pass
 from pyptoc.runtime.bindings import parse_bindings
 from pyptoc.runtime.machine import machine_names, machine_table
 from pyptoc.runtime.machine_file import wrong_value

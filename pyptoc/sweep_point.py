@@ -116,7 +116,7 @@ def _compiled(job: Job) -> Program:
     from pyptoc.command import Unit, parse
     from pyptoc.dialects.context import make_context
     from pyptoc.manager import run_passes
-    from pyptoc.pipeline import parse_pipeline
+    from pyptoc.pipeline_text import parse_pipeline
     from pyptoc.runtime.machine import machine_of
     from pyptoc.runtime.signature import read_signature
 

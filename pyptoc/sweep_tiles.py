@@ -123,7 +123,7 @@ def _chosen(source: str, machine: str, pipeline: str) -> Places:
     from pyptoc.command import Unit, parse
     from pyptoc.dialects.context import make_context
     from pyptoc.manager import run_passes
-    from pyptoc.pipeline import parse_pipeline
+    from pyptoc.pipeline_text import parse_pipeline
     from pyptoc.runtime.machine import machine_of
 
     passes = parse_pipeline(pipeline)

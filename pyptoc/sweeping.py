@@ -160,7 +160,7 @@ def plan_sweep(
     """
     from pyptoc.command import Unit, parse
     from pyptoc.dialects.context import make_context
-    from pyptoc.pipeline import default_pipeline, first_pass_for, parse_pipeline
+    from pyptoc.pipeline_text import default_pipeline, first_pass_for, parse_pipeline
     from pyptoc.runtime.bindings import parse_bindings
     from pyptoc.runtime.machine import machine_of
     from pyptoc.runtime.signature import read_signature

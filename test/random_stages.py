@@ -26,7 +26,7 @@ from pyptoc.dialects.context import PyptocContext, make_context
 from pyptoc.dialects.diagnostics import CompileError
 from pyptoc.manager import Watcher, run_passes
 from pyptoc.passes.base import PyptocPass
-from pyptoc.pipeline import default_pipeline, parse_pipeline
+from pyptoc.pipeline_text import default_pipeline, parse_pipeline
 from pyptoc.printing import module_text
 from pyptoc.runtime.bindings import Bindings
 from pyptoc.runtime.executor import Executable

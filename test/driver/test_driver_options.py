@@ -16,7 +16,7 @@ from pyptoc.manager import run_passes
 from pyptoc.option_groups import build_parser
 from pyptoc.options import OPTIONAL_VALUE, Options, parse_options
 from pyptoc.passes import DEFAULT_PIPELINE, PASSES, pass_class
-from pyptoc.pipeline import (
+from pyptoc.pipeline_text import (
     parse_nested,
     parse_pipeline,
 )
@@ -157,7 +157,7 @@ class TestNesting:
         assert one == parse_pipeline("split-k{strategy={atomic} factor={2}}")
 
     def test_anchors_are_known(self) -> None:
-        from pyptoc.pipeline import ANCHORS
+        from pyptoc.pipeline_text import ANCHORS
 
         for name in PASSES:
             anchor = pass_class(name).anchor

@@ -13,7 +13,7 @@ from pyptoc.dialects.parsing import parse_module
 from pyptoc.manager import run_passes
 from pyptoc.pass_statistics import Statistics
 from pyptoc.passes import DEFAULT_PIPELINE, PASSES, pass_class
-from pyptoc.pipeline import default_pipeline, make_pass, parse_pipeline
+from pyptoc.pipeline_text import default_pipeline, make_pass, parse_pipeline
 from pyptoc.runtime.machine import load_machine
 from pyptoc.step_times import Timing
 

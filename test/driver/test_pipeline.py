@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import StringAttr
 from pyptoc.dialects.diagnostics import CompileError, error
 from pyptoc.passes import DEFAULT_PIPELINE
 from pyptoc.passes.base import PyptocPass
-from pyptoc.pipeline import default_pipeline, parse_pipeline, print_pipeline
+from pyptoc.pipeline_text import default_pipeline, parse_pipeline, print_pipeline
 
 FUNCTION = """\
 func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {

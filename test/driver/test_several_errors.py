@@ -12,7 +12,7 @@ import pytest
 from inprocess import call
 
 from pyptoc.explain import explanations
-from pyptoc.pipeline import default_pipeline
+from pyptoc.pipeline_text import default_pipeline
 
 CODES = explanations()
 ONE_BY_ONE = re.compile(r"pyptoc op\.mlir( --(machine|pipeline)=\S+)*")

@@ -171,7 +171,7 @@ class TestPoints:
 
 
 def _pipeline(changed: str) -> str:
-    from pyptoc.pipeline import default_pipeline
+    from pyptoc.pipeline_text import default_pipeline
 
     name = changed.partition("{")[0]
     return ",".join(changed if n == name else n for n in default_pipeline().split(","))

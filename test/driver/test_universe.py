@@ -14,7 +14,7 @@ import pytest
 from inprocess import ROOT, call
 
 from pyptoc.passes import DEFAULT_PIPELINE, PASSES
-from pyptoc.pipeline import default_pipeline
+from pyptoc.pipeline_text import default_pipeline
 from pyptoc.universe import UNIVERSE
 
 XDSL_OPT = Path(sys.executable).with_name("xdsl-opt")

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from pyptoc.api import compile
 from pyptoc.dialects.context import make_context
 from pyptoc.dialects.parsing import parse_module
-from pyptoc.pipeline import default_pipeline
+from pyptoc.pipeline_text import default_pipeline
 from pyptoc.runtime.executor import Executable
 from pyptoc.runtime.machine import load_machine
 from pyptoc.runtime.reference import interpret

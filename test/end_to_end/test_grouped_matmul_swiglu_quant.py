@@ -38,7 +38,7 @@ from pyptoc.operators.grouped_matmul_swiglu_quant import (
 )
 from pyptoc.passes import PASSES, pass_class
 from pyptoc.passes.base import PyptocPass
-from pyptoc.pipeline import default_pipeline, parse_pipeline
+from pyptoc.pipeline_text import default_pipeline, parse_pipeline
 from pyptoc.printing import module_text
 
 FORMS = pytest.mark.parametrize("loop", [False, True], ids=["composite", "loop"])

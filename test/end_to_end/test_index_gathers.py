@@ -17,7 +17,7 @@ from end_to_end.indexing_cases import (
 )
 
 from pyptoc.api import compile
-from pyptoc.pipeline import default_pipeline
+from pyptoc.pipeline_text import default_pipeline
 
 GATHER_ROWS = [
     # rows, the shape of a row, the shape of the indices

@@ -18,7 +18,7 @@ from task_order import record
 
 from pyptoc.api import compile
 from pyptoc.dialects.diagnostics import CompileError
-from pyptoc.pipeline import default_pipeline
+from pyptoc.pipeline_text import default_pipeline
 from pyptoc.runtime.executor import Executable
 from pyptoc.runtime.machine import load_machine
 from pyptoc.runtime.reference import interpret

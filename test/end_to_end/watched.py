@@ -20,7 +20,7 @@ from pyptoc.dialects.context import make_context
 from pyptoc.dialects.diagnostics import file_place
 from pyptoc.manager import Watcher, run_passes
 from pyptoc.passes.base import PyptocPass
-from pyptoc.pipeline import default_pipeline, parse_pipeline
+from pyptoc.pipeline_text import default_pipeline, parse_pipeline
 from pyptoc.runtime.bindings import Bindings
 from pyptoc.runtime.inputs import accept, complete
 from pyptoc.runtime.machine import load_machine

@@ -21,7 +21,7 @@ from random_stages import stages
 from random_writer import Program
 
 import pyptoc
-from pyptoc.pipeline import default_pipeline
+from pyptoc.pipeline_text import default_pipeline
 
 Array = NDArray[Any]
 F32, BF16 = np.float32, ml_dtypes.bfloat16

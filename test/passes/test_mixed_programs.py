@@ -20,7 +20,7 @@ from random_stages import stages
 from random_writer import Program, data
 
 import pyptoc
-from pyptoc.pipeline import default_pipeline
+from pyptoc.pipeline_text import default_pipeline
 
 Given = dict[str, Any]
 

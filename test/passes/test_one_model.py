@@ -19,7 +19,7 @@ from pyptoc.passes.cube_cost import CubeWork
 from pyptoc.passes.cube_tiles import Contraction, CubeTile
 from pyptoc.passes.mixed_cost import MixedWork, mixed_costs
 from pyptoc.passes.vector_cost import Moved, VectorWork
-from pyptoc.pipeline import parse_pipeline
+from pyptoc.pipeline_text import parse_pipeline
 from pyptoc.runtime.machine import load_machine
 
 GELU = """

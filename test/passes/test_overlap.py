@@ -18,7 +18,7 @@ from pyptoc.dialects.context import make_context
 from pyptoc.dialects.npu import kernels_of
 from pyptoc.dialects.parsing import parse_module
 from pyptoc.dialects.tile import LoadOp, SlotOp
-from pyptoc.pipeline import default_pipeline
+from pyptoc.pipeline_text import default_pipeline
 
 PROGRAMS = {
     "matmul": body(

@@ -23,7 +23,7 @@ from pyptoc.dialects.npu import kernels_of
 from pyptoc.dialects.tile import AllocOp
 from pyptoc.passes import tile_search
 from pyptoc.passes.tile_search import Ranking
-from pyptoc.pipeline import default_pipeline
+from pyptoc.pipeline_text import default_pipeline
 from pyptoc.runtime.machine import load_machine
 
 MACHINES = ("ascend950", "ascend910b")

@@ -21,7 +21,7 @@ from waiting_programs import CASES, Arrays, function
 
 import pyptoc
 from pyptoc.operators import grouped_matmul_swiglu_quant as grouped
-from pyptoc.pipeline import default_pipeline
+from pyptoc.pipeline_text import default_pipeline
 
 GROUPED = [
     replace(grouped.GIVEN, n=1024),
