@@ -15,7 +15,13 @@ from xdsl.utils.exceptions import ParseError
 from xdsl.utils.lexer import Input, Span
 from xdsl.utils.mlir_lexer import MLIRToken, MLIRTokenKind
 
-from pyptoc.dialects.diagnostics import Diagnostic, did_you_mean, error, location_of
+from pyptoc.dialects.diagnostics import (
+    Diagnostic,
+    did_you_mean,
+    error,
+    location_of,
+    nearest,
+)
 from pyptoc.dialects.words import counted
 
 _PYTHON_FLOAT = re.compile(r"(?<![\w.%@#!$])\d+[eE][+-]?\d+")
@@ -257,13 +263,12 @@ def no_such_operation(context: Context, name: str, span: Span[str]) -> NoReturn:
     dialect, _, _ = name.partition(".")
     names = sorted(context.registered_dialect_names)
     if "." in name and context.get_optional_dialect(dialect) is None:
-        near = did_you_mean(dialect.lower(), names)
         error(
             span,
             "PTO105",
             f"there is no dialect '{dialect}'",
             rule=f"operations come from {', '.join(names)}",
-            help=near,
+            help=did_you_mean(dialect.lower(), names),
         )
     known_ops = [op.name for op in context.loaded_ops]
     hint = did_you_mean(name, known_ops)
@@ -271,6 +276,6 @@ def no_such_operation(context: Context, name: str, span: Span[str]) -> NoReturn:
         hint = f"{name} is a dialect; its operations are {name}.NAME"
     elif not hint and "." not in name:
         ends = {each.rpartition(".")[2]: each for each in known_ops}
-        near = did_you_mean(name, ends).removeprefix("did you mean ").rstrip("?")
-        hint = f"did you mean {ends[near]}?" if near else ""
+        near = nearest(name, ends)
+        hint = "" if near is None else f"did you mean {ends[near]}?"
     error(span, "PTO105", f"there is no operation {name}", help=hint)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NoReturn
 from xdsl.utils.lexer import Span
 from xdsl.utils.mlir_lexer import MLIRToken, MLIRTokenKind
 
-from pyptoc.dialects.diagnostics import Diagnostic, did_you_mean, error, location_of
+from pyptoc.dialects.diagnostics import Diagnostic, error, location_of, nearest
 from pyptoc.dialects.parse_errors import name_position, starts_statement
 
 if TYPE_CHECKING:
@@ -160,9 +160,8 @@ def undefined(parser: LocParser, span: Span[str]) -> NoReturn:
             f"{span.text} is not defined: - is a letter of names here",
             help=f"write {spaced} (operators need spaces)",
         )
-    hint = did_you_mean(name, parser.ssa_values, "%")
-    if hint:
-        near = hint.split("%", 1)[1].rstrip("?")
+    hint, near = "", nearest(name, parser.ssa_values)
+    if near is not None:
         place = parser.place_of(parser.ssa_values[near][0])
-        hint = f"{hint.rstrip('?')} ({place})?" if place else hint
+        hint = f"did you mean %{near} ({place})?" if place else f"did you mean %{near}?"
     error(span, "PTO103", f"{span.text} is not defined here", help=hint)

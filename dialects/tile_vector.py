@@ -277,7 +277,7 @@ class VectorOp(Instruction, ABC):
         if grouped and not isinstance(self.extents[1], int):
             raise VerifyException("an input by groups needs a known number of columns")
         if grouped and (self.group_size < 1 or self.groups[0] < 0):
-            raise VerifyException("a group has at least one column, and the first is 0")
+            raise VerifyException("group is at least 1, and first at least 0")
 
     def _verify_input(
         self, value: SSAValue, form: Form, extents: Sequence[Mixed], dest: BufType

@@ -48,10 +48,9 @@ from pyptoc.passes.fuse_epilogue import is_drain
 from pyptoc.passes.kernel_body import Tile, bounds_of, buffer_type_of
 from pyptoc.passes.lower_cube import CubeBody
 from pyptoc.passes.lower_vector import Form, VectorBody, form_of
+from pyptoc.passes.structured import carried_number
 from pyptoc.passes.typed import element_type
 
-BOUNDS = 3
-"""The operands of a loop in front of those that it carries."""
 FRACTAL = 32
 """Columns of whole fractals, of any type."""
 
@@ -366,7 +365,7 @@ def first_product(argument: SSAValue) -> MmaOp:
     if isinstance(op, MmaOp):
         return op
     assert isinstance(op, scf.ForOp)
-    return first_product(op.body.block.args[1 + use.index - BOUNDS])
+    return first_product(op.body.block.args[1 + carried_number(use)])
 
 
 class Use(Enum):
@@ -401,7 +400,7 @@ def kinds_of(use: IRUse) -> set[Use]:
             return {Use.SUM}
         case scf.YieldOp() if carries_sum(op.parent_op(), use.index):
             return {Use.SUM}
-        case scf.ForOp() if carries_sum(op, use.index - BOUNDS):
+        case scf.ForOp() if carries_sum(op, carried_number(use)):
             return {Use.START}
         case _:
             return {Use.OTHER}

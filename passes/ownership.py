@@ -50,7 +50,7 @@ from pyptoc.passes.builder import Builder
 from pyptoc.passes.index_shapes import Scatter
 from pyptoc.passes.reshape_views import view_of_reshape
 from pyptoc.passes.size_text import tensor_text
-from pyptoc.passes.structured import defined_in, outside_tasks
+from pyptoc.passes.structured import carried_number, defined_in, outside_tasks
 from pyptoc.passes.windows import is_view
 
 KEEPERS: dict[type[Operation], str] = {
@@ -395,8 +395,7 @@ def _shares(use: Use) -> list[SSAValue]:
     match op:
         case ViewOp() | TransposeOp() | ReshapeOp() | ReinterpretOp():
             return list(op.results)
-        case scf.ForOp() if use.index >= 3:
-            number = use.index - 3
+        case scf.ForOp() if (number := carried_number(use)) >= 0:
             return [op.body.block.args[number + 1], op.results[number]]
         case scf.YieldOp() if (parent := op.parent_op()) is not None:
             return [parent.results[use.index]] if parent.results else []

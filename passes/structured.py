@@ -13,7 +13,7 @@ from collections.abc import Hashable, Iterator
 from typing import TypeVar
 
 from xdsl.dialects import arith
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue, Use
 
 from pyptoc.dialects.npu_tasks import TasksOp
 from pyptoc.dialects.pypto.shape import ArangeOp, FullOp
@@ -101,6 +101,14 @@ def iteration_dims(op: Operation, shapes: Shapes) -> Dims:
 def tensor_operands(op: Operation) -> list[SSAValue]:
     """The tensors an op reads boxes of (not an assemble's destination)."""
     return [access.value for access in structure_of(op).reads]
+
+
+def carried_number(use: Use) -> int:
+    """Which of the values that a loop carries it is given by a use of its operands.
+
+    The first is 0; that of a bound or of the step is negative.
+    """
+    return use.index - 3
 
 
 def enclosing(op: Operation, kind: type[Op]) -> Op | None:

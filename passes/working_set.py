@@ -31,12 +31,16 @@ from pyptoc.passes.cube_tiles import MX_BLOCK, CubeTile
 from pyptoc.passes.live_bytes import Kept, LiveBytes
 from pyptoc.passes.lower_mixed import keeps_place
 from pyptoc.passes.matmul_shape import scales_of
-from pyptoc.passes.structured import is_reduction, is_scan, tensor_operands, unit_of
+from pyptoc.passes.structured import (
+    carried_number,
+    is_reduction,
+    is_scan,
+    tensor_operands,
+    unit_of,
+)
 from pyptoc.passes.typed import element_type
 from pyptoc.passes.whole_nests import NestBody, Size, UnfitError
 
-BOUNDS = 3
-"""The operands of a loop in front of those that it carries."""
 MOST_PIECES = 256
 """Pieces of a tile are ops of their own: with more of them a body would be too long."""
 
@@ -191,8 +195,8 @@ class WorkingSet:
             return op in sums.additions or self.body.drains(op.operands[0])
         return isinstance(op, FullOp) and all(
             isinstance(loop := use.operation, scf.ForOp)
-            and use.index >= BOUNDS
-            and loop.body.block.args[1 + use.index - BOUNDS] in sums.carried
+            and (number := carried_number(use)) >= 0
+            and loop.body.block.args[1 + number] in sums.carried
             for use in op.result.uses
         )
 

@@ -71,20 +71,15 @@ def reproducing(options: Options, name: str, text: str) -> Options:
     except (ValueError, UsageError) as problem:
         raise UsageError(f"{place}: {problem}") from problem
     plain = type(options)(words=given.words)
-    for name in (each.name for each in dataclasses.fields(plain)):
-        if name not in TAKEN and getattr(given, name) != getattr(plain, name):
+    for key in (each.name for each in dataclasses.fields(plain)):
+        if key not in TAKEN and getattr(given, key) != getattr(plain, key):
             raise UsageError(
-                f"{place}: a configuration has no '{name.replace('_', '-')}'",
+                f"{place}: a configuration has no '{key.replace('_', '-')}'",
                 f"it may say --{', --'.join(TAKEN).replace('_', '-')}",
             )
     # What the command line says is there to see whether it fails that way, too.
-    values = {
-        name: getattr(
-            given if getattr(options, name) == getattr(plain, name) else options, name
-        )
-        for name in TAKEN
-    }
-    return dataclasses.replace(options, **values)
+    kept = (key for key in TAKEN if getattr(options, key) == getattr(plain, key))
+    return dataclasses.replace(options, **{key: getattr(given, key) for key in kept})
 
 
 def write_reproducer(

@@ -112,9 +112,10 @@ def failing_pass(error: Exception) -> str | None:
     """The name of the pass in which an exception was raised, if it was in one."""
     if isinstance(error, BrokenIRError):
         return error.name
-    notes = [note for note in getattr(error, "__notes__", ()) if isinstance(note, str)]
-    found = (note.removeprefix(_IN_PASS) for note in notes if _IN_PASS in note[:12])
-    return next((name.strip("'") for name in found), None)
+    for note in getattr(error, "__notes__", ()):
+        if str(note).startswith(_IN_PASS):
+            return note.removeprefix(_IN_PASS).strip("'")
+    return None
 
 
 class Reproducer(Watcher):

@@ -50,10 +50,9 @@ class _Parser(argparse.ArgumentParser):
         if action is not None and what == "expected one argument":
             sign = "=" if name.startswith("--") else " "
             raise UsageError(f"{name} needs a value", f"{name}{sign}{action.metavar}")
-        if (
-            flag := re.fullmatch(r"ignored explicit argument '(.*)'", what)
-        ) is not None:
-            raise UsageError(f"{name} takes no value, and not '{flag[1]}'", f"{name}")
+        flag = re.fullmatch(r"ignored explicit argument '(.*)'", what)
+        if flag is not None:
+            raise UsageError(f"{name} takes no value, and not '{flag[1]}'", name)
         help = _nearest(message) or "pyptoc --help lists the options"
         raise UsageError(f"{name}: {what}" if name else message, help)
 

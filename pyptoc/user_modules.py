@@ -1,9 +1,9 @@
 """
 `--load-module=FILE.py`: runs Python files of the user's that register passes.
 
-Only a file that the command line names is run, or, with `--run-reproducer`, the one
-that the reproducer names; else nothing in an MLIR file can ask for one. What they
-register is forgotten when the command is over.
+Only a file that the command line names is run: nothing in an MLIR file can ask for one,
+and `--run-reproducer` only says which files a reproducer needs.
+What they register is forgotten when the command is over.
 """
 
 from __future__ import annotations

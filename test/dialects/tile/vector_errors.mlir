@@ -127,7 +127,7 @@ npu.kernel @groups (%i) (%m: index) on vector {
   tile.mul %a, %a into %a [16, 256] {group = 64, first = 0}
   // CHECK: tile.mul: an input by groups needs a known number of columns
   tile.mul %a, %g group into %a [16, %m] {group = 64, first = 0}
-  // CHECK: tile.mul: a group has at least one column, and the first is 0
+  // CHECK: tile.mul: group is at least 1, and first at least 0
   tile.mul %a, %g group into %a [16, 256] {group = 64, first = -1}
   // CHECK: tile.add: group and first are for an input by groups
   tile.add %a, %g group into %a [16, 256]
