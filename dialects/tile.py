@@ -17,13 +17,14 @@ type in `tile_types.py`; all are importable from here.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Self
 
 from xdsl.dialects.builtin import (
     IntegerAttr,
     i64,
 )
-from xdsl.ir import Dialect, SSAValue
+from xdsl.ir import Dialect, Operation, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
     operand_def,
@@ -200,6 +201,18 @@ def allocation_of(buffer: SSAValue) -> Allocation:
         owner = owner.channel.owner
     assert isinstance(owner, Allocation)
     return owner
+
+
+def uses_of(alloc: Allocation) -> Iterator[tuple[Operation, SSAValue]]:
+    """What uses a buffer or a slot of it, and which of these it names."""
+    values = list[SSAValue](alloc.results)
+    while values:
+        value = values.pop()
+        for use in value.uses:
+            if isinstance(use.operation, SlotOp):
+                values.append(use.operation.results[0])
+            else:
+                yield use.operation, value
 
 
 Tile = Dialect(

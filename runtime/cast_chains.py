@@ -22,7 +22,7 @@ from xdsl.ir import Operation
 
 from pyptoc.dialects.npu_kernel import KernelOp
 from pyptoc.dialects.record import record
-from pyptoc.dialects.tile import SlotOp, allocation_of
+from pyptoc.dialects.tile import allocation_of, uses_of
 from pyptoc.dialects.tile_flags import BarrierOp, FlagOp
 from pyptoc.dialects.tile_types import Instruction, buffer_type
 from pyptoc.dialects.tile_vector import Form, VectorOp
@@ -131,14 +131,8 @@ def _bounds(op: VectorOp) -> tuple[int, ...]:
 
 def _alone(ops: tuple[VectorOp, ...]) -> bool:
     """Whether only the chain uses what lies between its first and its last buffer."""
-    for op in ops[:-1]:
-        values = [allocation_of(op.dest).results[0]]
-        while values:
-            for use in values.pop().uses:
-                if isinstance(use.operation, SlotOp):
-                    values.append(use.operation.results[0])
-                elif use.operation not in ops:
-                    return False
-    return allocation_of(ops[-1].dest) not in {
-        allocation_of(op.dest) for op in ops[:-1]
-    }
+    between = {allocation_of(op.dest) for op in ops[:-1]}
+    users = (user for alloc in between for user, _ in uses_of(alloc))
+    return all(user in ops for user in users) and (
+        allocation_of(ops[-1].dest) not in between
+    )

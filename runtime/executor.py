@@ -26,6 +26,7 @@ from pyptoc.dialects.diagnostics import error
 from pyptoc.dialects.npu_kernel import kernels_of
 from pyptoc.dialects.record import record
 from pyptoc.runtime.codegen import to_f32
+from pyptoc.runtime.core import Core
 from pyptoc.runtime.failures import check_written
 from pyptoc.runtime.machine import Machine
 from pyptoc.runtime.matmul import Scratch
@@ -34,7 +35,7 @@ from pyptoc.runtime.numerics import storage_dtype
 from pyptoc.runtime.orchestration import Orchestration
 from pyptoc.runtime.pipes import Pipes
 from pyptoc.runtime.signature import Argument, Signature, find_entry, read_signature
-from pyptoc.runtime.translate import Core, KernelTranslator
+from pyptoc.runtime.translate import KernelTranslator
 
 Array = NDArray[Any]
 

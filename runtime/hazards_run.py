@@ -36,6 +36,7 @@ from pyptoc.dialects.record import record
 from pyptoc.dialects.tile_mixed import SectionOp
 from pyptoc.dialects.tile_transfer import StoreOp
 from pyptoc.dialects.walk import Walk
+from pyptoc.runtime.core import Core
 from pyptoc.runtime.executor import Executable, Program
 from pyptoc.runtime.hazards import Checked
 from pyptoc.runtime.hazards_core import HazardKernel
@@ -48,7 +49,7 @@ from pyptoc.runtime.memory import Buffers, Memory
 from pyptoc.runtime.orchestration import Orchestration
 from pyptoc.runtime.pipes import Pipes
 from pyptoc.runtime.signature import find_entry
-from pyptoc.runtime.translate import Core, KernelTranslator
+from pyptoc.runtime.translate import KernelTranslator
 
 Array = NDArray[Any]
 

@@ -31,7 +31,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from pyptoc.dialects.npu_kernel import KernelOp
 from pyptoc.dialects.record import record
-from pyptoc.dialects.tile import SlotOp
+from pyptoc.dialects.tile import uses_of
 from pyptoc.dialects.tile_alloc import Allocation
 from pyptoc.dialects.tile_mixed import SectionOp
 from pyptoc.dialects.tile_read import ReadOp
@@ -39,7 +39,7 @@ from pyptoc.dialects.tile_transfer import LoadOp
 from pyptoc.dialects.tile_types import Space
 from pyptoc.runtime.channels import Channel
 from pyptoc.runtime.kept_work import Store
-from pyptoc.runtime.memory import Memory, aligned, may_overlap
+from pyptoc.runtime.memory import Apart, Memory, aligned, may_overlap
 
 Array = NDArray[Any]
 Axes = tuple[frozenset[int], frozenset[int]]
@@ -261,10 +261,7 @@ class DirectLoad:
 
     def is_safe(self, memories: Sequence[Memory]) -> bool:
         """Whether nothing is stored to what it loads."""
-        mine = memories[self.number].array
-        return not any(
-            np.may_share_memory(mine, memories[other].array) for other in self.stored
-        )
+        return Apart(self.number, self.stored)(memories)
 
     def free(self, grid: Sequence[int]) -> frozenset[int]:
         """The axes along which several tasks load the same box."""
@@ -287,13 +284,13 @@ def direct_loads(
             for other in every
         ):
             continue
-        for load in _only_loads(alloc.results[0], moves) or ():
+        for load in _only_loads(alloc, moves) or ():
             number = numbers[load.memory]
             if number not in stored:
                 axes, along = _free_axes(kernel, load), _moves(kernel, load)
                 again = any(
                     user in moves and load.parent and is_in_loop_of(user, load.parent)
-                    for user in _users(alloc.results[0])
+                    for user, _ in uses_of(alloc)
                 )
                 found[load] = DirectLoad(
                     number, load.box_dims, axes, along, stored, again
@@ -316,7 +313,7 @@ def is_in_loop_of(op: Operation, block: Block) -> bool:
 def _meet(alloc: Allocation, other: Allocation) -> bool:
     """Whether a task may use one of two buffers before it is done with the other."""
     first, second = (
-        [_step(user) for user in _users(each.results[0])] for each in (alloc, other)
+        [_step(user) for user, _ in uses_of(each)] for each in (alloc, other)
     )
     blocks = {step.parent for step in (*first, *second)}
     if len(blocks) != 1:
@@ -336,18 +333,9 @@ def _step(op: Operation) -> Operation:
     return op
 
 
-def _users(buffer: SSAValue) -> Iterator[Operation]:
-    """What uses a buffer or a slot of it."""
-    for use in buffer.uses:
-        if isinstance(use.operation, SlotOp):
-            yield from _users(use.operation.results[0])
-        else:
-            yield use.operation
-
-
-def _only_loads(buffer: SSAValue, moves: Container[Operation]) -> list[LoadOp] | None:
+def _only_loads(alloc: Allocation, moves: Container[Operation]) -> list[LoadOp] | None:
     """The loads into a buffer; None if anything but `moves` uses it, too."""
-    users = list(_users(buffer))
+    users = [user for user, _ in uses_of(alloc)]
     if any(not isinstance(user, LoadOp) and user not in moves for user in users):
         return None
     return [user for user in users if isinstance(user, LoadOp)]

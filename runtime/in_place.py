@@ -17,10 +17,9 @@ copy is made.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import cast
 
-import numpy as np
 from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Attribute, Operation, SSAValue
 
@@ -31,23 +30,7 @@ from pyptoc.dialects.tile_alloc import Allocation
 from pyptoc.dialects.tile_transfer import LoadOp, StoreOp
 from pyptoc.dialects.tile_types import Instruction, Space, buffer_type
 from pyptoc.dialects.tile_vector import Form, VectorOp
-from pyptoc.runtime.memory import Memory, may_overlap
-
-
-@record
-class Apart:
-    """That a memory shares no bytes with some others."""
-
-    number: int
-    others: frozenset[int]
-    """Numbers of buffer arguments."""
-
-    def __call__(self, memories: Sequence[Memory]) -> bool:
-        mine = memories[self.number].array
-        for number in self.others:
-            if np.may_share_memory(mine, memories[number].array):
-                return False
-        return True
+from pyptoc.runtime.memory import Apart, may_overlap
 
 
 @record

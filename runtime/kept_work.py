@@ -19,8 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyptoc.dialects.record import record
-from pyptoc.runtime.in_place import Apart
-from pyptoc.runtime.memory import Memory, aligned
+from pyptoc.runtime.memory import Apart, Memory, aligned
 
 Array = NDArray[Any]
 MOST_BYTES = 2**24

@@ -10,6 +10,7 @@ matmul would decode them anyway. What nobody wrote is 0xFF: NaN in every float t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import count
 from math import prod
 from typing import Any
@@ -93,6 +94,22 @@ class Memory:
         array = self.array[..., :used].view(dtype)[..., :fit]
         # What is only read needs no marks: returning it makes a copy.
         return Memory(array, serial=self.serial)
+
+
+@record
+class Apart:
+    """That a memory shares no bytes with some others."""
+
+    number: int
+    others: frozenset[int]
+    """Numbers of buffer arguments."""
+
+    def __call__(self, memories: Sequence[Memory]) -> bool:
+        mine = memories[self.number].array
+        for number in self.others:
+            if np.may_share_memory(mine, memories[number].array):
+                return False
+        return True
 
 
 class Buffers:

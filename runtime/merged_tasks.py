@@ -22,7 +22,6 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 from typing import Any, cast
 
-import numpy as np
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IndexType, IntegerAttr
 from xdsl.ir import Operation, SSAValue
@@ -40,12 +39,12 @@ from pyptoc.dialects.tile_indexing import OneHotOp, TopkOp
 from pyptoc.dialects.tile_transfer import LoadOp, StoreOp
 from pyptoc.dialects.tile_types import BufType, buffer_type
 from pyptoc.dialects.tile_vector import Form, VectorOp
-from pyptoc.runtime.memory import Memory
+from pyptoc.runtime.codegen import Value
+from pyptoc.runtime.memory import Apart, Memory
 
 MOST_ELEMENTS = 2**14
 """Of a buffer of tasks that are one."""
 MOST_TASKS = 32
-Value = SSAValue | int
 Task = tuple[int, ...]
 
 
@@ -67,15 +66,12 @@ class Merging:
     """What has to be `rows` for a task to be merged, over values of the kernel."""
     growing: frozenset[Allocation]
     """The buffers that hold rows of a task."""
-    apart: tuple[tuple[int, int], ...]
-    """Numbers of buffer arguments that must share no bytes."""
+    apart: tuple[Apart, ...]
+    """For each buffer argument that is stored to: from all others that are used."""
 
     def is_safe(self, memories: Sequence[Memory]) -> bool:
         """Whether no task uses what another one stores."""
-        for one, other in self.apart:
-            if np.may_share_memory(memories[one].array, memories[other].array):
-                return False
-        return True
+        return all(apart(memories) for apart in self.apart)
 
     def factor(self, count: int) -> int:
         """How many of `count` tasks become one: a power of 2.
@@ -234,7 +230,7 @@ class _Rows:
         apart = self._apart([op for op in ops if isinstance(op, LoadOp | StoreOp)])
         return Merging(self.kernel, self.axis, self.rows, most, extents, growing, apart)
 
-    def _apart(self, ops: Sequence[LoadOp | StoreOp]) -> tuple[tuple[int, int], ...]:
+    def _apart(self, ops: Sequence[LoadOp | StoreOp]) -> tuple[Apart, ...]:
         """What must share no bytes: all that is stored to, with all that is used."""
         places: dict[int, set[object]] = {}
         stored: set[int] = set()
@@ -247,8 +243,8 @@ class _Rows:
                 stored.add(number)
         # What is stored to is used in one place alone, which is that of the task.
         self._need(all(len(places[number]) == 1 for number in stored))
-        pairs = {(min(a, b), max(a, b)) for a in stored for b in places if a != b}
-        return tuple(sorted(pairs))
+        used = frozenset(places)
+        return tuple(Apart(number, used - {number}) for number in sorted(stored))
 
     # Numbers.
 

@@ -29,7 +29,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from pyptoc.dialects.npu_kernel import KernelOp
 from pyptoc.dialects.record import record
-from pyptoc.dialects.tile import AllocOp, allocation_of
+from pyptoc.dialects.tile import AllocOp, allocation_of, uses_of
 from pyptoc.dialects.tile_alloc import Allocation
 from pyptoc.dialects.tile_channel import ChannelOp
 from pyptoc.dialects.tile_mixed import FreeOp, PopOp, PushOp
@@ -42,7 +42,6 @@ from pyptoc.runtime.images import Box, Images, Source, is_in_loop_of
 from pyptoc.runtime.kept_work import Parts, Store
 from pyptoc.runtime.matmul import Scratch
 from pyptoc.runtime.memory import aligned, may_overlap
-from pyptoc.runtime.repeated import uses_of
 
 Array = NDArray[Any]
 

@@ -16,9 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pyptoc.runtime.in_place import Apart
 from pyptoc.runtime.matmul import Scratch
-from pyptoc.runtime.memory import LINE, Memory, aligned
+from pyptoc.runtime.memory import LINE, Apart, Memory, aligned
 
 Array = NDArray[Any]
 PANEL = 256

@@ -27,7 +27,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from pyptoc.dialects.npu_kernel import KernelOp
 from pyptoc.dialects.pypto.scalars import DimOp, IndexOp
 from pyptoc.dialects.record import record
-from pyptoc.dialects.tile import AllocOp, SlotOp, allocation_of
+from pyptoc.dialects.tile import AllocOp, SlotOp, allocation_of, uses_of
 from pyptoc.dialects.tile_alloc import Allocation
 from pyptoc.dialects.tile_flags import BarrierOp, FlagOp
 from pyptoc.dialects.tile_indexing import GatherOp
@@ -35,9 +35,9 @@ from pyptoc.dialects.tile_mixed import PushOp
 from pyptoc.dialects.tile_transfer import LoadOp, StoreOp
 from pyptoc.dialects.tile_types import BufType, Instruction, Space, buffer_type
 from pyptoc.dialects.tile_vector import Form, VectorOp
+from pyptoc.runtime.codegen import Value
 from pyptoc.runtime.images import used_axes
 
-Value = SSAValue | int
 Box = tuple[Value, Value]
 Member = LoadOp | GatherOp | VectorOp
 
@@ -381,18 +381,6 @@ def _is_within(one: Value, other: Value) -> bool:
     if isinstance(one, int) and isinstance(other, int):
         return one <= other
     return one == other
-
-
-def uses_of(alloc: Allocation) -> Iterator[tuple[Operation, SSAValue]]:
-    """What uses a buffer or a slot of it, and under which name."""
-    values = list[SSAValue](alloc.results)
-    while values:
-        value = values.pop()
-        for use in value.uses:
-            if isinstance(use.operation, SlotOp):
-                values.append(use.operation.results[0])
-            else:
-                yield use.operation, value
 
 
 def _read_by(op: Operation) -> Sequence[SSAValue]:

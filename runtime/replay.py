@@ -29,8 +29,8 @@ from pyptoc.dialects.tile import AllocOp, SlotOp, allocation_of
 from pyptoc.dialects.tile_flags import BarrierOp, FlagOp
 from pyptoc.dialects.tile_move import MoveOp
 from pyptoc.dialects.tile_transfer import LoadOp
+from pyptoc.runtime.codegen import Value
 
-Value = SSAValue | int
 _PURE = ("arith.constant", "pypto.index", "scf.yield")
 
 

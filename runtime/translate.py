@@ -31,7 +31,6 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 
 from pyptoc.dialects.npu_kernel import KernelOp
 from pyptoc.dialects.pypto.scalars import DimOp, IndexOp
-from pyptoc.dialects.record import record
 from pyptoc.dialects.tile import AllocOp, SlotOp, allocation_of
 from pyptoc.dialects.tile_alloc import Allocation
 from pyptoc.dialects.tile_channel import HALVES
@@ -50,68 +49,17 @@ from pyptoc.runtime import (
 from pyptoc.runtime.cast_chains import cast_chains
 from pyptoc.runtime.channels import run_sections
 from pyptoc.runtime.codegen import Translator, Value
+from pyptoc.runtime.core import Core
 from pyptoc.runtime.failures import raise_out_of_bounds
 from pyptoc.runtime.hazards_boxes import numbers_of
 from pyptoc.runtime.hazards_numbers import watched
 from pyptoc.runtime.kernel_buffers import read_buffers, stored_buffers
-from pyptoc.runtime.matmul import Scratch
-from pyptoc.runtime.memory import Array, Buffers, Memory, aligned
+from pyptoc.runtime.memory import Buffers, Memory
 from pyptoc.runtime.merged_launch import MergedTasks
-from pyptoc.runtime.pipes import Flag, Issued, Pipes
+from pyptoc.runtime.pipes import Flag, Issued
 
 _LOCAL = re.compile(r"\bv\d+\b")
 """The name of an SSA value in the generated source (see `Translator.fresh`)."""
-
-
-@record(frozen=False)
-class Core:
-    """What the kernels of one executor share: memory, work space, settings."""
-
-    buffers: Buffers
-    scratch: Scratch
-    fuse: bool = True
-    """Whether slices of an L1 buffer may be multiplied at once."""
-    check: bool = False
-    """Whether each task starts with poisoned buffers."""
-    pipes: Pipes | None = None
-    """Runs the pipes out of order; None: program order."""
-    numbers: str | None = None
-    """In program order: what to look for in numbers (`hazards_numbers.py`)."""
-
-    def __post_init__(self) -> None:
-        self._work: dict[tuple[object, ...], Array] = {}
-        self._larger: dict[int, Core] = {}
-        self.other = Buffers(self.buffers.machine)
-        """Those of the second vector core of a mixed kernel."""
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether work may be left out that no value depends on."""
-        return self.fuse and not self.check and self.pipes is None
-
-    def larger(self, times: int) -> Core:
-        """One with as many times the memory, for tasks that are merged."""
-        if times not in self._larger:
-            buffers = Buffers(self.buffers.machine, times)
-            self._larger[times] = Core(buffers, self.scratch)
-        return self._larger[times]
-
-    @property
-    def all_buffers(self) -> tuple[Buffers, Buffers]:
-        """Of the cube and the first vector core, and of the second one."""
-        return self.buffers, self.other
-
-    def poison(self) -> None:
-        """Forget everything on chip, as between two kernels."""
-        for buffers in self.all_buffers:
-            buffers.poison()
-
-    def work(self, number: int, shape: tuple[int, int], dtype: Any) -> Array:
-        """A work array; the same for the same number, shape and type."""
-        key = (number, shape, np.dtype(dtype))
-        if key not in self._work:
-            self._work[key] = aligned(shape, dtype)
-        return self._work[key]
 
 
 class KernelTranslator(Translator):

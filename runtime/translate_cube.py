@@ -27,7 +27,7 @@ from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue
 
 from pyptoc.dialects.record import record
-from pyptoc.dialects.tile import SlotOp, allocation_of
+from pyptoc.dialects.tile import allocation_of, uses_of
 from pyptoc.dialects.tile_flags import BarrierOp, FlagOp
 from pyptoc.dialects.tile_move import MoveOp
 from pyptoc.dialects.tile_transfer import LoadOp
@@ -432,15 +432,7 @@ def _moves(move: MoveOp, rows: Value, columns: Value) -> bool:
 
 def _feeds_only(move: MoveOp, groups: dict[Operation, Group]) -> bool:
     """Whether only groups use the move's L0 allocation (or matmuls of K = 0)."""
-    values = [allocation_of(move.dest).results[0]]
-    while values:
-        for use in values.pop().uses:
-            user = use.operation
-            if isinstance(user, SlotOp):
-                values.append(user.results[0])
-            elif user not in groups:
-                is_matmul = user.name in _MATMULS
-                reads_nothing = is_matmul and cast(Any, user).extents[2] == 0
-                if not reads_nothing:
-                    return False
-    return True
+    return all(
+        user in groups or (user.name in _MATMULS and cast(Any, user).extents[2] == 0)
+        for user, _ in uses_of(allocation_of(move.dest))
+    )

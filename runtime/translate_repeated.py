@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING
 from xdsl.ir import Operation, SSAValue
 
 from pyptoc.dialects.record import record
-from pyptoc.runtime.in_place import Apart
 from pyptoc.runtime.kept_work import KeptPiece, Store
+from pyptoc.runtime.memory import Apart
 from pyptoc.runtime.repeated import Piece, Run, pieces_of
 
 if TYPE_CHECKING:

@@ -22,8 +22,9 @@ from pyptoc.runtime.codegen import Handler, Value
 from pyptoc.runtime.decode import decoder
 from pyptoc.runtime.failures import raise_out_of_bounds
 from pyptoc.runtime.images import used_axes
-from pyptoc.runtime.in_place import Apart, InPlace, in_place
+from pyptoc.runtime.in_place import InPlace, in_place
 from pyptoc.runtime.matmul import Scratch, unpack_pairs
+from pyptoc.runtime.memory import Apart
 from pyptoc.runtime.panels import Panels
 from pyptoc.runtime.scalar_code import to_f32
 from pyptoc.runtime.vector_math import Rounding

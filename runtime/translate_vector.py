@@ -22,7 +22,7 @@ from xdsl.dialects.builtin import FloatAttr, IntegerAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from pyptoc.dialects.pypto.scalars import IndexOp
-from pyptoc.dialects.tile import AllocOp, SlotOp, allocation_of
+from pyptoc.dialects.tile import AllocOp, SlotOp, allocation_of, uses_of
 from pyptoc.dialects.tile_flags import BarrierOp, FlagOp
 from pyptoc.dialects.tile_types import BufType, buffer_type
 from pyptoc.dialects.tile_vector import VECTOR_FAMILIES, Form, VectorArg, VectorOp
@@ -31,8 +31,14 @@ from pyptoc.runtime.cast_chains import Chain, rounding_mode
 from pyptoc.runtime.cast_tables import SmallIntegers, cast_table
 from pyptoc.runtime.codegen import Handler, Value
 from pyptoc.runtime.memory import may_overlap
-from pyptoc.runtime.repeated import uses_of
-from pyptoc.runtime.vector_math import FUNCTIONS, ROUNDINGS, Rounding
+from pyptoc.runtime.vector_math import (
+    COMPARES,
+    FUNCTIONS,
+    REDUCTIONS,
+    ROUNDINGS,
+    UFUNCS,
+    Rounding,
+)
 
 if TYPE_CHECKING:
     from pyptoc.runtime.translate import KernelTranslator
@@ -41,51 +47,6 @@ _F32 = np.dtype(np.float32)
 _NOT_EXECUTED = (AllocOp, SlotOp, FlagOp, BarrierOp, IndexOp, arith.ConstantOp)
 """What may stand between two vector instructions and changes no buffer."""
 _WIDE = 'dtype=F32, casting="unsafe"'
-
-_UFUNCS: dict[str, np.ufunc] = {
-    "exp": np.exp,
-    "log": np.log,
-    "sqrt": np.sqrt,
-    "tanh": np.tanh,
-    "sin": np.sin,
-    "cos": np.cos,
-    "floor": np.floor,
-    "ceil": np.ceil,
-    "trunc": np.trunc,
-    "round": np.rint,
-    "neg": np.negative,
-    "abs": np.absolute,
-    "logical_not": np.logical_not,
-    "bitwise_not": np.bitwise_not,
-    "add": np.add,
-    "sub": np.subtract,
-    "mul": np.multiply,
-    "maximum": np.maximum,
-    "minimum": np.minimum,
-    "rem": np.fmod,
-    "floordiv": np.floor_divide,
-    "pow": np.power,
-    "and": np.bitwise_and,
-    "or": np.bitwise_or,
-    "xor": np.bitwise_xor,
-    # Of numpy, too, a count outside 0 to width - 1 moves all bits out.
-    "shift_left": np.left_shift,
-    "shift_right": np.right_shift,
-}
-_COMPARES: dict[str, np.ufunc] = {
-    "eq": np.equal,
-    "ne": np.not_equal,
-    "lt": np.less,
-    "le": np.less_equal,
-    "gt": np.greater,
-    "ge": np.greater_equal,
-}
-_REDUCTIONS: dict[str, np.ufunc] = {
-    "row_sum": np.add,
-    "row_prod": np.multiply,
-    "row_max": np.maximum,
-    "row_min": np.minimum,
-}
 
 
 def handlers(to: KernelTranslator) -> dict[str, Handler]:
@@ -136,7 +97,7 @@ class _Emitter:
     def check(self) -> None:
         """Extents against the buffers, where they are not static."""
         to = self.to
-        columns = 1 if self.name in _REDUCTIONS else self.n
+        columns = 1 if self.name in REDUCTIONS else self.n
         to.check_extents(self.op.dest, self.m, columns)
         for arg in self.op.args:
             if not isinstance(arg, tuple) or arg[1] is Form.SCALAR:
@@ -185,7 +146,7 @@ class _Emitter:
         return self.to.bind(np.array(integer.value.data).astype(dtype)[()])
 
     def dest(self) -> str:
-        columns = 1 if self.name in _REDUCTIONS else self.n
+        columns = 1 if self.name in REDUCTIONS else self.n
         return self.to.corner(self.op.dest, self.m, columns)
 
     def input_dtype(self) -> np.dtype[Any]:
@@ -205,7 +166,7 @@ class _Emitter:
     ) -> str:
         """A fresh work array of the box's extents, or of those of a smaller one."""
         kind = self.kind
-        if self.name in _REDUCTIONS:
+        if self.name in REDUCTIONS:
             shape = (kind.rows, 1)
         else:
             shape = kind.shape
@@ -249,14 +210,14 @@ class _Emitter:
             special["mul"] = self.mul_groups
         if name in special:
             special[name]()
-        elif name in _UFUNCS:
+        elif name in UFUNCS:
             inputs = list(map(self.text, self.op.args))
             if name in ("floordiv", "rem") and self.dtype.kind in "iu":
                 self.check_divisor(inputs[1])
-            self.call(_UFUNCS[name], *inputs)
-        elif name in _COMPARES:
+            self.call(UFUNCS[name], *inputs)
+        elif name in COMPARES:
             self.compare()
-        elif name in _REDUCTIONS:
+        elif name in REDUCTIONS:
             self.reduce()
         else:
             self.function()
@@ -323,7 +284,7 @@ class _Emitter:
 
     def compare(self) -> None:
         inputs = ", ".join(map(self.text, self.op.args))
-        function = self.to.bind(_COMPARES[self.name])
+        function = self.to.bind(COMPARES[self.name])
         self.to.line(f"{function}({inputs}, out={self.dest()})")
 
     def relu(self) -> None:
@@ -470,7 +431,7 @@ class _Emitter:
         )
 
     def reduce(self) -> None:
-        ufunc = _REDUCTIONS[self.name]
+        ufunc = REDUCTIONS[self.name]
         dtype = self.input_dtype()
         is_float = numerics.is_float(dtype)
         initial = ""

@@ -1,8 +1,9 @@
 """
-Vector functions of several steps, in f32, for the executor.
+What numpy computes vector instructions by, for the executor: ufuncs, or functions of
+several steps, in f32.
 
-Each is `f(x, out, first, second)`: f32 arrays of one shape, the last two work space.
-`out` may be `x`, and is written last.
+Each function is `f(x, out, first, second)`: f32 arrays of one shape, the last two work
+space. `out` may be `x`, and is written last.
 """
 
 from __future__ import annotations
@@ -104,6 +105,53 @@ def _gelu(x: Array, out: Array, first: Array, second: Array) -> None:
     np.multiply(x, argument, out=out)
 
 
+UFUNCS: dict[str, np.ufunc] = {
+    "exp": np.exp,
+    "log": np.log,
+    "sqrt": np.sqrt,
+    "tanh": np.tanh,
+    "sin": np.sin,
+    "cos": np.cos,
+    "floor": np.floor,
+    "ceil": np.ceil,
+    "trunc": np.trunc,
+    "round": np.rint,
+    "neg": np.negative,
+    "abs": np.absolute,
+    "logical_not": np.logical_not,
+    "bitwise_not": np.bitwise_not,
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "maximum": np.maximum,
+    "minimum": np.minimum,
+    "rem": np.fmod,
+    "floordiv": np.floor_divide,
+    "pow": np.power,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+    # Of numpy, too, a count outside 0 to width - 1 moves all bits out.
+    "shift_left": np.left_shift,
+    "shift_right": np.right_shift,
+}
+"""The vector instructions that one ufunc computes."""
+COMPARES: dict[str, np.ufunc] = {
+    "eq": np.equal,
+    "ne": np.not_equal,
+    "lt": np.less,
+    "le": np.less_equal,
+    "gt": np.greater,
+    "ge": np.greater_equal,
+}
+"""Those whose result is i1."""
+REDUCTIONS: dict[str, np.ufunc] = {
+    "row_sum": np.add,
+    "row_prod": np.multiply,
+    "row_max": np.maximum,
+    "row_min": np.minimum,
+}
+"""Those that fold the columns: `ufunc.reduce` along axis 1."""
 ROUNDINGS: dict[str | None, np.ufunc] = {
     None: np.trunc,
     "none": np.trunc,

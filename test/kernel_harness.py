@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from pyptoc.dialects.context import make_context
 from pyptoc.dialects.npu_kernel import KernelOp, kernels_of
 from pyptoc.dialects.parsing import parse_module
+from pyptoc.runtime.core import Core
 from pyptoc.runtime.machine import load_machine
 from pyptoc.runtime.matmul import Scratch
 from pyptoc.runtime.memory import Buffers, Memory
 from pyptoc.runtime.pipes import Pipes
-from pyptoc.runtime.translate import Core, KernelTranslator
+from pyptoc.runtime.translate import KernelTranslator
 
 Array = NDArray[Any]
 BF16 = ml_dtypes.bfloat16

@@ -19,13 +19,14 @@ from xdsl.ir import Operation
 from pyptoc.dialects.npu import KernelOp, LaunchOp, ReadOp
 from pyptoc.dialects.npu_attrs import AccessMode, Selector
 from pyptoc.dialects.npu_kernel import kernels_of
+from pyptoc.runtime.core import Core
 from pyptoc.runtime.executor import Executable, Program
 from pyptoc.runtime.matmul import Scratch
 from pyptoc.runtime.memory import Buffers, Memory
 from pyptoc.runtime.orchestration import Orchestration
 from pyptoc.runtime.pipes import Pipes
 from pyptoc.runtime.signature import find_entry
-from pyptoc.runtime.translate import Core, KernelTranslator
+from pyptoc.runtime.translate import KernelTranslator
 
 Range = tuple[int, int]
 Symbols = dict[Hashable, int]

@@ -19,13 +19,14 @@ from xdsl.dialects.builtin import ModuleOp
 from pyptoc.dialects.npu_kernel import kernels_of
 from pyptoc.dialects.record import record
 from pyptoc.dialects.walk import Walk
+from pyptoc.runtime.core import Core
 from pyptoc.runtime.executor import Program
 from pyptoc.runtime.machine import Machine
 from pyptoc.runtime.matmul import Scratch
 from pyptoc.runtime.memory import Buffers, Memory
 from pyptoc.runtime.pipes import Pipes
 from pyptoc.runtime.signature import find_entry
-from pyptoc.runtime.translate import Core, KernelTranslator
+from pyptoc.runtime.translate import KernelTranslator
 
 
 @record
