@@ -152,6 +152,7 @@ class Access:
             self.check_dimension(dim, offset, self.extent(dim, at), size)
 
     def check_dimension(self, dim: int, offset: int, extent: int, size: int) -> None:
+        """`extent` elements from `offset` on lie in a dimension of `size`."""
         if offset < 0 or offset + extent > size:
             message = f"dimension {dim}, {offset} +: {extent} of a memory of {size}"
             raise_out_of_bounds(self.op, message)

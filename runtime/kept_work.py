@@ -46,6 +46,7 @@ class Kept:
         self.old: dict[Hashable, Parts] = {}
 
     def get(self, key: Hashable) -> Parts | None:
+        """The parts with a key; they are of the new generation from then on."""
         found = self.new.get(key)
         if found is None and (found := self.old.pop(key, None)) is not None:
             self.put(key, found)
@@ -77,6 +78,7 @@ class Store:
         return free.pop() if free else aligned(size, np.uint8)
 
     def begin_task(self) -> None:
+        """Before a task: begin a new generation if this one is large."""
         if self.bytes > MOST_BYTES:
             for piece in self.pieces:
                 piece.is_on = piece.is_on and piece.taken >= len(piece.kept.new)

@@ -142,12 +142,7 @@ def quantize(interp: Interpreter, op: Any) -> Tensor | tuple[Tensor, ...]:
         kept = (*shape[:axis], 1, *shape[axis + 1 :])
     if op.group is not None:
         size = op.group.value.data
-        if shape[axis] % size:
-            message = (
-                f"an axis of {counted(shape[axis], 'element')} is no whole number "
-                f"of groups of {size}"
-            )
-            interp.fail(op, "PTO404", message)
+        _check_groups(interp, op, shape[axis])
         kept = (*shape[:axis], shape[axis] // size, *shape[axis + 1 :])
         x = x.reshape(*shape[:axis], shape[axis] // size, size, *shape[axis + 1 :])
         axis += 1
@@ -164,6 +159,17 @@ def quantize(interp: Interpreter, op: Any) -> Tensor | tuple[Tensor, ...]:
         values, parameters = numerics.cast(y, "i8", "rint"), [ONE / ratio]
     shaped = [Tensor(parameter.reshape(kept)) for parameter in parameters]
     return Tensor(values.reshape(shape)), *shaped
+
+
+def _check_groups(interp: Interpreter, op: Any, length: int) -> None:
+    """PTO404 for an axis that is no whole number of the groups of `op`."""
+    size = op.group.value.data
+    if length % size:
+        message = (
+            f"an axis of {counted(length, 'element')} is no whole number of groups of "
+            f"{size}"
+        )
+        interp.fail(op, "PTO404", message)
 
 
 def _by_range(x: Array, axis: int) -> tuple[Array, Array, Array]:
@@ -196,11 +202,8 @@ def dequantize(interp: Interpreter, op: Any) -> Tensor:
     arrays = [interp.array(value, op) for value in parameters]
     if op.group is not None:
         axis = op.axis.value.data % source.ndim - source.ndim
-        size, group = source.shape[axis], op.group.value.data
-        if size % group:
-            message = f"{size} elements are no whole number of groups of {group}"
-            interp.fail(op, "PTO404", message)
-        arrays = [_for_each(array, axis, group) for array in arrays]
+        _check_groups(interp, op, source.shape[axis])
+        arrays = [_for_each(array, axis, op.group.value.data) for array in arrays]
     values = [op.source, *parameters]
     check_broadcast(interp, op, list(zip(values, [source, *arrays], strict=True)))
     y = numerics.cast(source, "f32")

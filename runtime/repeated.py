@@ -302,6 +302,7 @@ class _Numbers:
         self.key: list[SSAValue] = []
 
     def of_member(self, op: Member) -> Hashable:
+        """What an instruction does, whatever its values are called."""
         properties = tuple(
             (name, value)
             for name, value in sorted(op.properties.items())
@@ -310,6 +311,7 @@ class _Numbers:
         return op.name, properties, tuple(map(self.of, op.operands))
 
     def of_output(self, output: Output) -> Hashable:
+        """The corner of which buffer it is."""
         return self.of(output.buffer), tuple(map(self.of, output.box))
 
     def of(self, value: Value) -> Hashable:
