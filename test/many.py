@@ -2,7 +2,7 @@
 One test of many cases, each of which takes less time than pytest needs for a test.
 
 All are tried; the test fails with the first problem, which names its case and says how
-many there are.
+many there are. A case that is skipped is a problem: it would hide the others.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ def for_each(
 
         all_cases.__name__ = test.__name__
         all_cases.__doc__ = test.__doc__
+        vars(all_cases).update(vars(test))  # Its marks.
         return all_cases
 
     return decorate
@@ -38,6 +39,10 @@ def _problem(test: Callable[..., None], case: tuple[Any, ...]) -> BaseException 
     try:
         test(*case)
     except (Exception, pytest.fail.Exception) as problem:
-        problem.add_note(f"in the case {', '.join(map(repr, case))}")
-        return problem
-    return None
+        found = problem
+    except pytest.skip.Exception:
+        found = AssertionError("one case of many cannot be skipped")
+    else:
+        return None
+    found.add_note(f"in the case {', '.join(map(repr, case))}")
+    return found
