@@ -89,6 +89,30 @@ def starts_statement(token: MLIRToken) -> bool:
     return name_position(text, start) != start
 
 
+_NOT_READ = re.compile(r'"[^"\n]*"|//.*')
+"""Texts and comments: what braces in them say nothing about."""
+
+
+def bare_target(token: MLIRToken) -> Span[str] | None:
+    """The name of a value that lacks its %: `a` of `a = ..`, first on its line."""
+    follows = re.compile(r"\s*=(?!=)").match(token.span.input.content, token.span.end)
+    is_name = token.kind == MLIRTokenKind.BARE_IDENT and starts_line(token.span)
+    return token.span if is_name and follows else None
+
+
+def closes_nothing(brace: MLIRToken) -> bool:
+    """Whether a } of a rejected operation closes no body.
+
+    Something stands before it on its line, but no {, and the text has too many }.
+    """
+    text, start = brace.span.input.content, brace.span.start
+    before = text[text.rfind("\n", 0, start) + 1 : start]
+    if not before.strip() or before.count("{") > before.count("}"):
+        return False
+    read = _NOT_READ.sub("", text)
+    return read.count("}") > read.count("{")
+
+
 def line_end(failure: ParseError) -> int | None:
     """Where its line ends; None if a body begins or ends in what is left of that."""
     span, text = failure.span, failure.span.input.content

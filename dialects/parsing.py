@@ -54,6 +54,8 @@ from pyptoc.dialects.op_definition import op_definition
 from pyptoc.dialects.parse_errors import (
     LexError,
     PoisonedError,
+    bare_target,
+    closes_nothing,
     diagnose,
     line_end,
     name_position,
@@ -418,6 +420,8 @@ class LocParser(Parser):
                 names.append((span.text[1:], count, span))
                 if not self.parse_optional_punctuation(","):
                     break
+            if (span := bare_target(self._current_token)) is not None:
+                names.append((span.text, 1, span))
         except LexError as failure:
             self._skip_line(failure)
             self._skip_statement(moved=True, depth=opened)
@@ -442,9 +446,9 @@ class LocParser(Parser):
             if token.kind == MLIRTokenKind.L_BRACE:
                 depth += 1
             elif token.kind == MLIRTokenKind.R_BRACE:
-                if depth == 0:
+                if depth == 0 and not closes_nothing(token):
                     return
-                depth -= 1
+                depth = max(depth - 1, 0)
             moved = True
             try:
                 self.take()

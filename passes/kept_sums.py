@@ -15,6 +15,7 @@ product of such a sum is marked, `npu.keeps_sum`, if L0C has room for all of it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from math import copysign
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import FloatAttr, f32
@@ -123,8 +124,11 @@ def _is_made(value: SSAValue, loop: scf.ForOp) -> bool:
 
 
 def _is_zero(value: SSAValue) -> bool:
-    """Whether all of a tensor is 0.0."""
+    """Whether all of a tensor is 0.0, which a product over nothing is: not -0.0."""
     if not isinstance(value.owner, FullOp):
         return False
     fill: Attribute | SSAValue = value.owner.fill
-    return isinstance(fill, FloatAttr) and fill.value.data == 0
+    if not isinstance(fill, FloatAttr):
+        return False
+    value = fill.value.data
+    return value == 0 and copysign(1, value) > 0

@@ -367,7 +367,7 @@ class _Rows:
                 if op.family.name == "mask_causal" and number == 1:
                     continue
                 self._fixed(value)
-            elif form in (Form.FULL, Form.ROW):
+            elif form in (Form.FULL, Form.ROW, Form.GROUP):
                 tall.append(self._kind(value))
             else:
                 shared.append(self._kind(value))

@@ -203,6 +203,12 @@ def test_messages(old, new, place, said, help) -> None:
         ("tensor<8x64xf32>) {", "tensor<8x64xf32>)"),
         ("exp %s", "exp %s %x"),
         ("add %a, %y", "add %a %y"),
+        ("%c = pypto.add", "c = pypto.add"),
+        ('%x, %y {tag = "p"', '%x, %y tag = "p"'),
+        ('%x, %y {tag = "p"', '%x, %y ]tag = "p"'),
+        ("exp %s", "exp }s"),
+        ("0 +: 4, 0", "0 +: }4, 0"),
+        ("= 0 to 4", "= 0 to }4"),
     ],
 )
 def test_one_mistake_is_one_error(old, new) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -221,3 +222,38 @@ def test_what_offers_its_memory_stays_the_caller_s() -> None:
     executable = Executable(program.module, program.machine)
     found = executable.run({"x": memoryview(x), "n": 2})["result2"]
     assert not np.shares_memory(found, x)
+
+
+SUM = """
+func.func @f(%q: tensor<2x16x16xbf16>, %k: tensor<64x16xbf16>, %l: tensor<2xi64>)
+    -> tensor<2x16x16xf32> {
+  %e = pypto.empty[2, 16, 16] : tensor<2x16x16xf32>
+  %r = pypto.forall (%t = 0 to 2) outs(%o = %e) {
+    %v = pypto.view %q[%t, :, :]
+    %n = pypto.read %l[%t]
+    %z = pypto.full ZERO[16, 16] : tensor<16x16xf32>
+    %s = pypto.for (%j +: %w = 0 to %n step 16) iter(%a = %z) {
+      %d = pypto.view %k[%j +: %w, :]
+      %y = pypto.matmul %v, %d {b_trans}
+      %p = pypto.cast %y to bf16
+      %x = pypto.matmul %p, %d
+      %b = pypto.add %x, %a
+      pypto.yield %b
+    }
+    pypto.store %s into %o[%t, 0, 0]
+  }
+  func.return %r : tensor<2x16x16xf32>
+}
+"""
+
+
+@pytest.mark.parametrize("machine", ["ascend910b", "ascend950"])
+@pytest.mark.parametrize("zero", ["0.0", "-0.0"])
+def test_a_sum_of_no_products_keeps_its_sign(zero: str, machine: str) -> None:
+    """The cube unit makes 0.0 of nothing, so a sum that starts at -0.0 is not its."""
+    q = np.ones((2, 16, 16), np.float32).astype(ml_dtypes.bfloat16)
+    program = pyptoc.compile(SUM.replace("ZERO", zero), machine=machine)
+    found = program.run(q=q, k=q[0].repeat(4, 0), l=np.array([0, 20]))["result0"]
+    assert (found[0] == 0).all()
+    assert (np.signbit(found[0]) == zero.startswith("-")).all()
+    assert (found[1] == 20 * 16).all()

@@ -116,6 +116,36 @@ def test_in_place() -> None:
     assert np.array_equal(y, other + np.float32(1))
 
 
+GROUPS = """
+npu.kernel @k (%i) (%x: memref<64x32xf32, "gm">, %s: memref<64x2xf32, "gm">,
+    %y: memref<64x32xf32, "gm">) on vector {
+  %r = pypto.index 2 * %i
+  %a = tile.alloc {addr = 0} : !tile.buf<2x32xf32, ub>
+  tile.load %x[%r, 0] [2, 32] into %a
+  %c = tile.alloc {addr = 1024} : !tile.buf<2x8xf32, ub>
+  tile.load %s[ROW, 0] [2, 2] into %c
+  tile.mul %a, %c group into %a [2, 32] {group = 16, first = 0}
+  tile.store %a [2, 32] into %y[%r, 0]
+}
+"""
+
+
+@pytest.mark.parametrize(("row", "merged"), [("%r", [(1, 0)]), ("0", [])])
+def test_numbers_for_groups(
+    row: str, merged: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They have rows as well; those that all tasks have are not enough for several."""
+    found = launched(monkeypatch)
+    x, s = (np.random.default_rng(0).uniform(1, 2, (64, n)) for n in (32, 2))
+    y = np.zeros((64, 32), np.float32)
+    text = GROUPS.replace("ROW", row)
+    s = s.astype(np.float32)
+    run_kernel(text, (32,), [x.astype(np.float32), s, y], check=False)
+    rows = s if row == "%r" else np.tile(s[:2], (32, 1))
+    assert np.array_equal(y, x.astype(np.float32) * rows.repeat(16, 1))
+    assert found == merged
+
+
 def test_nothing_is_merged_that_another_task_stores(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
