@@ -130,5 +130,5 @@ def _is_zero(value: SSAValue) -> bool:
     fill: Attribute | SSAValue = value.owner.fill
     if not isinstance(fill, FloatAttr):
         return False
-    value = fill.value.data
-    return value == 0 and copysign(1, value) > 0
+    number = fill.value.data
+    return number == 0 and copysign(1, number) > 0
