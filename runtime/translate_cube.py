@@ -370,7 +370,8 @@ class Groups:
             pairs = any(scale.regroups_pairs for scale in scales)
             sides.append(Side(decoder(dtype), k_axis, pairs))
         repeats = self._is_repeated(group)
-        return FusedMatmul(*sides, scratch, self.images, self.ahead, repeats)
+        a, b = sides
+        return FusedMatmul(a, b, scratch, self.images, self.ahead, repeats)
 
     def _is_repeated(self, group: Group) -> bool:
         """Whether another group multiplies the same buffer by what is the same."""
