@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from pyptoc.dialects.record import record
 from pyptoc.runtime.ahead import Ahead, Operand
 from pyptoc.runtime.decode import Decode
-from pyptoc.runtime.images import Box, Images
+from pyptoc.runtime.images import Box, Filled, Images
 from pyptoc.runtime.kept_work import Parts
 from pyptoc.runtime.matmul import (
     MX_GROUP,
@@ -141,6 +141,8 @@ class FusedMatmul:
     scratch: Scratch
     images: Images
     ahead: Ahead
+    repeats: bool = False
+    """Whether another matmul of a task multiplies the same."""
     plans: dict[Hashable, list[tuple[Step, int]]] = field(default_factory=dict)
     """The steps of loops, by what they depend on."""
 
@@ -268,9 +270,13 @@ class FusedMatmul:
     def _multiply(self, piece: Piece, c: Array, bias: Array | None) -> None:
         if c.dtype == np.int32 and bias is None and self._found(piece, c):
             return
+        box, accumulate = c[: piece.m, : piece.n], piece.accumulate
+        key = self._key(piece) if self.repeats and bias is None else None
+        if key is not None and (found := self.images.store.images.get(key)):
+            np.copyto(box, found.arrays[0])
+            return
         left = self._image(self.a, piece.a, "a")
         right = self._image(self.b, piece.b, "b")
-        box, accumulate = c[: piece.m, : piece.n], piece.accumulate
         if bias is not None:
             accumulate = start_at(box, bias[:, : piece.n], accumulate)
         product(
@@ -280,6 +286,27 @@ class FusedMatmul:
             self.scratch.part,
             accumulate,
         )
+        if key is not None:
+            self._keep(key, box, piece.b[0])
+
+    def _key(self, piece: Piece) -> Hashable:
+        """What a product is known by: what is loaded for a loop, and the kept parts
+        that fill a slot. None: it is of other things."""
+        (a, *scales), (b, *_) = piece.a, piece.b
+        filled = self.images.known.get(id(b.source))
+        if filled is None or scales or piece.accumulate or not a.source.again:
+            return None
+        sides = self.a.decode, self.a.k_axis, self.b.decode, self.b.k_axis
+        return sides, a, id(filled[0]), id(filled[1]), b.at, b.shape
+
+    def _keep(self, key: Hashable, product: Array, b: Box) -> None:
+        """Keep a product whose B is nothing but kept parts."""
+        store, filled = self.images.store, self.images.known[id(b.source)]
+        room = store.room(product.nbytes) if _holds(filled, b) else None
+        if room is not None:
+            kept = room.view(product.dtype).reshape(product.shape)
+            kept[...] = product
+            store.images.put(key, Parts([kept, *filled[:2]], [room]))
 
     def _found(self, piece: Piece, c: Array) -> bool:
         """Take the product of a piece that several tasks need beside each other."""
@@ -363,9 +390,7 @@ class FusedMatmul:
             first, second, channel, slot = known
             parts = first, second
             channel.fill(slot)
-            row, rest = divmod(box.at, box.source.strides[0])
-            column = rest // box.source.dtype.itemsize
-            if not channel.holds(slot, row + box.shape[0], column + box.shape[1]):
+            if not _holds(known, box):
                 return None
         room = store.room(4 * box.shape[0] * box.shape[1])
         if room is None:
@@ -373,6 +398,14 @@ class FusedMatmul:
         image = side.image(arrays(operand), room.view(np.float32))
         store.images.put(key, Parts([image, *parts], [room]))
         return image
+
+
+def _holds(filled: Filled, box: Box) -> bool:
+    """Whether the kept parts that fill a slot have all of a box of it."""
+    _, _, channel, slot = filled
+    row, rest = divmod(box.at, box.source.strides[0])
+    column = rest // box.source.dtype.itemsize
+    return channel.holds(slot, row + box.shape[0], column + box.shape[1])
 
 
 def _moved(piece: Piece, by: Sequence[int]) -> Piece:

@@ -44,6 +44,8 @@ from pyptoc.runtime.memory import Apart, Memory, aligned, may_overlap
 Array = NDArray[Any]
 Axes = tuple[frozenset[int], frozenset[int]]
 """Axes of the grid, for rows and for columns."""
+Filled = tuple[Array, Array, Channel, int]
+"""Kept parts, the channel and the slot's number there that they fill."""
 MOST_BYTES = 2**28
 """What is kept at most; then all of it is forgotten."""
 MOST_HELD = 2**26
@@ -147,9 +149,9 @@ class Images:
     def __init__(self, store: Store | None = None) -> None:
         self.store = store or Store()
         """Where images are kept for a few tasks."""
-        self.known: dict[int, tuple[Array, Array, Channel, int]] = {}
-        """By the identity of the source of a slot of a channel: the kept parts that
-        fill it, when it is read (`moved.py`), the channel, and the slot's number."""
+        self.known: dict[int, Filled] = {}
+        """By the identity of the source of a slot of a channel: what fills it, when it
+        is read (`moved.py`)."""
         self.origins: dict[int, Box] = {}
         """What slots stand for, by the identity of the slot's array."""
         self.slots: dict[int, tuple[Array, Box]] = {}

@@ -18,6 +18,9 @@ from pyptoc.runtime.memory import aligned
 
 Array = NDArray[Any]
 EXACT_K = 1024
+FEW_ROWS = range(16, 33)
+"""So many rows of A are few for a B of many columns, which is to be packed."""
+MANY_COLUMNS = 96
 MX_GROUP = 32
 """How many elements of K share one scale."""
 
@@ -90,15 +93,33 @@ def product(a: Array, b: Array, c: Array, part: Array, accumulate: bool) -> None
         b = apart(a, b)
     if c.dtype == np.int32:
         _integer_product(a, b, c, part, accumulate)
-    elif not accumulate:
-        if depth:
-            np.matmul(a, b, out=c)
-        else:
+    elif not depth:
+        if not accumulate:
             c[...] = 0
-    elif depth:
+    elif _is_quicker_turned(a, b):
+        turned = part[: rows * columns].reshape(columns, rows)
+        np.matmul(b.T, a.T, out=turned)
+        np.add(c, turned.T, out=c) if accumulate else np.copyto(c, turned.T)
+    elif not accumulate:
+        np.matmul(a, b, out=c)
+    else:
         flat = part[: rows * columns].reshape(rows, columns)
         np.matmul(a, b, out=flat)
         np.add(c, flat, out=c)
+
+
+def _is_quicker_turned(a: Array, b: Array) -> bool:
+    """Whether `(b.T @ a.T).T` takes less time: the same sums in the same order.
+
+    A library copies both operands in pieces that it multiplies. With few rows of A that
+    is most of the time, and of a B whose columns lie in rows it takes longest.
+    """
+    return (
+        a.shape[0] in FEW_ROWS
+        and b.shape[1] >= MANY_COLUMNS
+        and b.strides[0] < b.strides[1]
+        and a.strides[0] > a.strides[1]
+    )
 
 
 def _integer_product(

@@ -128,9 +128,13 @@ def _reads_just(matmul: Operation, value: SSAValue, move: MoveOp) -> bool:
 
 def _is_known(channel: ChannelOp, outputs: Container[SSAValue]) -> bool:
     """Whether all that is pushed is what repeated work has left."""
-    uses = [use.operation for use in channel.channel.uses]
-    pushes = [op for op in uses if isinstance(op, PushOp)]
+    pushes = pushes_of(channel)
     return bool(pushes) and all(push.source in outputs for push in pushes)
+
+
+def pushes_of(channel: ChannelOp) -> list[PushOp]:
+    uses = [use.operation for use in channel.channel.uses]
+    return [op for op in uses if isinstance(op, PushOp)]
 
 
 def _readers(channel: ChannelOp) -> list[Operation]:

@@ -369,7 +369,19 @@ class Groups:
             scales = group.moves[number + 2 : number + 3]
             pairs = any(scale.regroups_pairs for scale in scales)
             sides.append(Side(decoder(dtype), k_axis, pairs))
-        return FusedMatmul(sides[0], sides[1], scratch, self.images, self.ahead)
+        repeats = self._is_repeated(group)
+        a, b = sides
+        return FusedMatmul(a, b, scratch, self.images, self.ahead, repeats)
+
+    def _is_repeated(self, group: Group) -> bool:
+        """Whether another group multiplies the same buffer by what is the same."""
+        lhs, rhs = (move.source for move in group.moves[:2])
+        others = {self.of[op] for op in self.of} - {group}
+        return any(
+            other.moves[0].source is lhs
+            and self.to.moves.are_alike(other.moves[1].source, rhs)
+            for other in others
+        )
 
     def _step(self, group: Group) -> str:
         to, op = self.to, group.matmul

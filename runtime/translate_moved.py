@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, cast
 
 from xdsl.ir import Operation, SSAValue
 
 from pyptoc.dialects.tile import allocation_of
+from pyptoc.dialects.tile_channel import ChannelOp
 from pyptoc.dialects.tile_mixed import PopOp
 from pyptoc.dialects.tile_move import MoveOp
 from pyptoc.dialects.tile_types import buffer_type
@@ -18,6 +20,7 @@ from pyptoc.runtime.moved import (
     Moves,
     OwnImage,
     moves_of,
+    pushes_of,
 )
 from pyptoc.runtime.numerics import storage_dtype
 
@@ -50,6 +53,18 @@ class MovedImages:
     def channels(self) -> set[SSAValue]:
         """Those whose slots are filled only when an image of them is made."""
         return {channel.channel for channel in self.found.known}
+
+    def are_alike(self, one: SSAValue, other: SSAValue) -> bool:
+        """Whether what is popped of two such channels is the same repeated work."""
+        first, second = map(self._filled_by, (one, other))
+        return bool(first) and first == second
+
+    def _filled_by(self, buffer: SSAValue) -> set[Hashable]:
+        channel = allocation_of(buffer)
+        if channel not in self.found.grouped:
+            return set()
+        work = self.to.repeated.known_by
+        return {work[push.source] for push in pushes_of(cast(ChannelOp, channel))}
 
     def popped(self, op: PopOp, slot: str) -> None:
         """After a pop from one of them. slot: the local of the slot's number."""

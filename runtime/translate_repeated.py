@@ -56,6 +56,8 @@ class RepeatedWork:
         """The globals of what is kept, by signature."""
         self.parts: dict[SSAValue, str] = {}
         """By a buffer that an output stands in for: the text of whether it is kept."""
+        self.known_by: dict[SSAValue, Hashable] = {}
+        """By a buffer that an output stands in for: the same for the same work."""
         if not to.core.is_plain:
             return
         self.pieces = pieces_of(to.kernel, to.stored)
@@ -65,6 +67,10 @@ class RepeatedWork:
             for run in piece.runs:
                 place = _Place(piece, run, names, boxes)
                 self.runs.update(dict.fromkeys(run.members, place))
+            outputs = [output for run in piece.runs for output in run.outputs]
+            for number, output in enumerate(outputs):
+                if output.stands_in:
+                    self.known_by[output.buffer] = piece.signature, number
 
     def outputs(self, stand_in: bool = False) -> set[SSAValue]:
         """The buffers that others read as well; those that an output stands in for."""

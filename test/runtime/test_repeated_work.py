@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -9,10 +10,11 @@ import pytest
 from kernel_harness import BF16, translate
 
 from pyptoc.dialects.diagnostics import RunError
-from pyptoc.runtime import kept_work
+from pyptoc.runtime import fused_matmul, kept_work
 from pyptoc.runtime.channels import Channel
 from pyptoc.runtime.fused_matmul import FusedMatmul
 from pyptoc.runtime.indexed import Access
+from pyptoc.runtime.matmul import product
 from pyptoc.runtime.memory import Memory
 from pyptoc.runtime.moved import Imaging
 
@@ -278,9 +280,24 @@ WAYS = {"apart": APART, "twice": TWICE, "loop": LOOP}
 HEADS = 3
 
 
+def operands_of_mixed(n: int, results: int = 1) -> list[Array]:
+    draw = np.random.default_rng(n)
+    return [
+        draw.integers(-8, 8, (50, 64), np.int8),
+        draw.integers(0, 50, (2, 96), np.int32),
+        draw.integers(-8, 8, (HEADS, 16, 64)).astype(BF16),
+        *(np.zeros((2, HEADS, 16, 96), np.float32) for _ in range(results)),
+    ]
+
+
+def product_of_mixed(arrays: list[Array], n: int) -> Array:
+    """Of each task, of factors of 0.5."""
+    rows = arrays[0][arrays[1][:, :n]].astype(np.float32) / 2
+    return np.einsum("jmk,ink->ijmn", arrays[2].astype(np.float32), rows)
+
+
 def mixed(way: str, split: str, n: int, **options: Any) -> Array:
     """Small integers, so that no sum is rounded."""
-    draw = np.random.default_rng(n)
     by_rows = split == "rows"
     text = MIXED.format(
         split=split,
@@ -289,17 +306,10 @@ def mixed(way: str, split: str, n: int, **options: Any) -> Array:
         columns=64 if by_rows else 32,
         half="16x64" if by_rows else "32x32",
     )
-    arrays = [
-        draw.integers(-8, 8, (50, 64), np.int8),
-        draw.integers(0, 50, (2, 96), np.int32),
-        draw.integers(-8, 8, (HEADS, 16, 64)).astype(BF16),
-        np.zeros((2, HEADS, 16, 96), np.float32),
-    ]
+    arrays = operands_of_mixed(n)
     kernel = translate(text, **{"check": False, **options})
     kernel.launch((2, HEADS), tuple(map(Memory, arrays)), (n,))
-    rows = arrays[0][arrays[1][:, :n]].astype(np.float32) / 2
-    product = np.einsum("jmk,ink->ijmn", arrays[2].astype(np.float32), rows)
-    want = product * (2 if way == "twice" else 1)
+    want = product_of_mixed(arrays, n) * (2 if way == "twice" else 1)
     assert np.array_equal(arrays[-1][..., :n], want)
     return arrays[-1]
 
@@ -328,6 +338,41 @@ def test_images_are_made_once(way: str, monkeypatch: pytest.MonkeyPatch) -> None
     # Three tiles of each row of tasks; the query of each task, and move.
     queries = 2 * HEADS * (2 if way == "twice" else 1)
     assert len(made) == 2 * 3 + queries
+
+
+@pytest.mark.parametrize("same", [True, False])
+@pytest.mark.parametrize("n", [17, 90])
+def test_products_are_made_once(
+    same: bool, n: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two loops of a task multiply the same, or the second has other factors."""
+    multiplied: list[object] = []
+
+    def recorded(*operands: Any) -> None:
+        multiplied.append(operands)
+        product(*operands)
+
+    monkeypatch.setattr(fused_matmul, "product", recorded)
+    text = MIXED.format(
+        split="rows", multiply=LOOP, mine=BY_ROWS, columns=64, half="16x64"
+    )
+    head, cube, between, vector, tail = re.split(
+        r"(    scf\.for %t .*?\n    \}\n)", text, flags=re.DOTALL
+    )
+    channel = next(line for line in head.splitlines(True) if "tile.channel" in line)
+    head = head.replace(channel, channel + channel.replace("%d", "%e"))
+    head = head.replace("%y:", '%y2: memref<?x?x16x96xf32, "gm">, %y:')
+    cube += cube.replace("%d", "%e").replace("%y", "%y2")
+    factor = "0.5" if same else "2.0"
+    vector += vector.replace("%d", "%e").replace("0.5", factor)
+    text = "".join((head, cube, between, vector, tail))
+    arrays = operands_of_mixed(n, 2)
+    translate(text, check=False).launch((2, HEADS), tuple(map(Memory, arrays)), (n,))
+    want = product_of_mixed(arrays, n)
+    assert np.array_equal(arrays[4][..., :n], want)
+    assert np.array_equal(arrays[3][..., :n], want if same else 4 * want)
+    loops = 1 if same else 2
+    assert len(multiplied) == loops * 2 * HEADS * -(-n // 32)
 
 
 def test_steps_of_a_loop_are_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
