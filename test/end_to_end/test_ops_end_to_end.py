@@ -7,8 +7,9 @@ dynamic sizes, for both machines. The interpreter of the source and the compiled
 are held against the golden, bit by bit where the operator is exact.
 
 An ordinary run checks a fixed choice of cells in which each operator meets each element
-type, each shape, each form and each machine. `pytest --hypothesis-profile=long` checks
-the full product.
+type, each form, and each machine with static and dynamic sizes; each shape is met by
+one operator of its family at least. `pytest --hypothesis-profile=long` checks the full
+product.
 """
 
 from __future__ import annotations
