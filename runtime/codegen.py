@@ -21,7 +21,9 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import lru_cache
 from itertools import count
+from types import CodeType
 from typing import Any, NoReturn, cast
 
 from xdsl.dialects import arith, scf
@@ -66,6 +68,16 @@ _SCALARS: dict[str, str] = {
 }
 
 
+@lru_cache(maxsize=256)
+def _code_of(source: str) -> tuple[str, CodeType]:
+    """
+    A name for the file, and the code; kernels alike share it, for what they bind is no
+    part of it.
+    """
+    file = f"<pyptoc {next(_serial)}>"
+    return file, compile(source, file, "exec")
+
+
 class Translator:
     """Writes the source of one function; see the module's docstring."""
 
@@ -80,7 +92,8 @@ class Translator:
         self.loops: list[tuple[str, SSAValue]] = []
         """Index variables of all loops, as they are named."""
         self._fresh = count()
-        self.file = f"<pyptoc {next(_serial)}>"
+        self.file = ""
+        """What a frame of the generated function says it is of."""
         self.handlers: dict[str, Handler] = {
             "arith.constant": self._constant,
             "pypto.index": self._index,
@@ -132,8 +145,8 @@ class Translator:
 
     def compiled(self, name: str) -> Callable[..., Any]:
         """Compile the lines and return the function `name` of them."""
-        source = "\n".join(self.lines) + "\n"
-        exec(compile(source, self.file, "exec"), self.scope)
+        self.file, code = _code_of("\n".join(self.lines) + "\n")
+        exec(code, self.scope)
         return self.scope[name]
 
     # Operations.

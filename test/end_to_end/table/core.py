@@ -238,41 +238,49 @@ class Family:
 
     def few_cells(self) -> Iterator[tuple[Cell, Sample]]:
         """
-        A fixed choice in which each row meets each of its element types, each shape,
-        each part of a form, and static and dynamic sizes on both machines.
+        A fixed choice in which each row meets each of its element types, each nature of
+        shape, each part of a form, and static and dynamic sizes on both machines; each
+        shape is met by one row at least, and so is each thorough type with each shape.
         """
-        parts = {part for form in self.forms for part in parts_of(form)}
-        open_keys = {
-            key
-            for row, types in self.rows.items()
-            for key in product([row], [*types, *self.shapes, *parts, *SWITCHES])
-        }
-        for row, types in self.rows.items():
-            odd = [element for element in self.thorough if element in types]
-            open_keys |= set(product([row], product(odd, [*self.shapes, *parts])))
+        open_keys = self._keys()
         tries = dict.fromkeys(open_keys, 0)
-        for cell in self._in_turn():
+        for number, cell in enumerate(self._in_turn()):
             if not open_keys:
                 return
             rows = [row for row, types in self.rows.items() if cell.element in types]
-            switches = (cell.dynamic, cell.machine)
             here = parts_of(cell.form)
-            pairs = product([cell.element], [cell.shape, *here])
-            marks = (cell.element, cell.shape, switches, *here, *pairs)
-            wanted = open_keys & set(product(rows, marks))
+            switches = (cell.dynamic, cell.machine)
+            pairs = product([cell.element], here)
+            marks = (cell.element, nature_of(cell.shape), switches, *here, *pairs)
+            shapes = (cell.shape, (cell.element, cell.shape))
+            wanted = open_keys & {*product(rows, marks), *product([SOME_ROW], shapes)}
             if not wanted:
                 continue
             sample = self.sample(*cell[:3])
-            covered = {key for key in wanted if sample and key[0] in sample.calls}
+            calls = sample.calls if sample else {}
+            covered = {key for key in wanted if calls and key[0] in (SOME_ROW, *calls)}
             if sample is not None and covered:
                 open_keys -= covered
-                rows = {row for row, _ in covered}
-                calls = {row: call for row, call in sample.calls.items() if row in rows}
-                yield cell, replace(sample, calls=calls)
+                chosen = {row for row, _ in covered} - {SOME_ROW}
+                chosen = chosen or {list(calls)[number % len(calls)]}
+                few = {row: call for row, call in calls.items() if row in chosen}
+                yield cell, replace(sample, calls=few)
             for key in wanted - covered:
                 tries[key] += 1
                 if tries[key] > 40:
                     open_keys.discard(key)  # not defined there
+
+    def _keys(self) -> set[tuple[str, Any]]:
+        """What `few_cells` has to meet: a row, or any, and a value."""
+        parts = {part for form in self.forms for part in parts_of(form)}
+        natures = set(map(nature_of, self.shapes))
+        odd = [element for element in self.thorough if element in self.elements]
+        keys = set(product([SOME_ROW], [*self.shapes, *product(odd, self.shapes)]))
+        for row, types in self.rows.items():
+            keys |= set(product([row], [*types, *natures, *parts, *SWITCHES]))
+            own = [element for element in odd if element in types]
+            keys |= set(product([row], product(own, parts)))
+        return keys
 
     def _in_turn(self) -> Iterator[Cell]:
         """Cells that walk through all values of each dimension at once."""
@@ -293,6 +301,15 @@ def parts_of(form: str) -> list[tuple[int, str]]:
 
 
 SWITCHES = tuple(product((False, True), MACHINES))
+SOME_ROW = ""
+"""In place of a row: it does not matter which."""
+
+
+def nature_of(shape: Shape) -> str:
+    """What all rows of a family have to meet of shapes."""
+    if 0 in shape:
+        return "empty"
+    return "long" if max(shape, default=1) > 1000 else "short"
 
 
 # Data.
