@@ -10,7 +10,7 @@ So it is with the operations of xDSL's own dialects whose modules are first impo
 within `defined_when_used`.
 
 The decorator also keeps each class's own verifier (`own_verifier`), in front of which
-xDSL puts that of the fields.
+xDSL puts that of the fields, and lets fields of operands remember where they are.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from threading import RLock
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
 from xdsl import irdl
 from xdsl.ir import Operation, OpTraits
-from xdsl.irdl import IRDLOperation, OpDef, irdl_op_definition
+from xdsl.irdl import IRDLOperation, OpDef, VarIRConstruct, irdl_op_definition
+from xdsl.irdl.operations import BaseAttrAccessor
 
 if TYPE_CHECKING:
     _Method = classmethod[Any, ..., Any]
@@ -31,6 +32,8 @@ else:
 
 T = TypeVar("T", bound=IRDLOperation)
 
+
+OPERAND = VarIRConstruct.OPERAND
 
 _LOCK = RLock()
 
@@ -79,6 +82,7 @@ def op_definition(cls: type[T]) -> type[T]:
                 cls.traits = own
             verify = cls.verify_
             irdl_op_definition(cls)
+            _remember_places(cls)
             _OWN[cls] = verify
 
     def definition(_: type[T]) -> OpDef:
@@ -101,6 +105,38 @@ def defined_when_used() -> Generator[None]:
         yield
     finally:
         setattr(irdl, "irdl_op_definition", irdl_op_definition)  # noqa: B010
+
+
+def _remember_places(cls: type[IRDLOperation]) -> None:
+    """Fields that are found by sizes of segments do not add these up each time."""
+    for name, field in tuple(vars(cls).items()):
+        if isinstance(field, BaseAttrAccessor) and field.construct is OPERAND:
+            setattr(cls, name, SegmentField(field))
+
+
+class SegmentField:
+    """The operands of a field of an operation with sizes of segments."""
+
+    def __init__(self, field: BaseAttrAccessor) -> None:
+        self.field = field
+        self.places: dict[bytes, int | slice | None] = {}
+        """By the sizes: which operands these are."""
+
+    def __get__(self, op: Operation, owner: Any = None) -> Any:
+        option = self.field.option
+        sizes = cast(Any, option.container(op)[option.attribute_name])
+        key = sizes.data.data
+        if key not in self.places:
+            values = sizes.get_values()
+            found = self.field.index(values, range(sum(values)))
+            if isinstance(found, range):
+                found = slice(found.start, found.stop)
+            self.places[key] = found
+        place = self.places[key]
+        return None if place is None else op.operands[place]
+
+    def __set__(self, op: Operation, value: object) -> NoReturn:
+        raise NotImplementedError("operands of a field are not set by its name")
 
 
 class _TraitsToCome:
