@@ -181,6 +181,18 @@ class TestReading:
         assert code == 1
         assert err.startswith("<stdin>:1:")
 
+    def test_python_is_no_input(self, tmp_path: Path) -> None:
+        file = tmp_path / "golden.py"
+        file.write_text("import numpy as np\n\ndef f(x):\n    return x\n")
+        for more in ((), (f"--explore={tmp_path}/o.html",), ("--sweep=tile.m=64",)):
+            code, out, err = call(str(file), *more)
+            assert (code, out) == (1, "")
+            assert err.splitlines() == [
+                f"error[PTO500]: {file} is Python, not MLIR",
+                "   help: for the passes that it registers: "
+                f"pyptoc FILE.mlir --load-module={file}",
+            ]
+
     def test_line_ends_and_mark(self) -> None:
         text = b"\xef\xbb\xbf" + FUNCTION.replace("\n", "\r\n").encode()
         code, out, err = call("-", "--pipeline=", stdin=text)
