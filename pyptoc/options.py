@@ -164,7 +164,7 @@ def _take_passes(options: Options, words: list[str], known: set[str]) -> None:
         if name.lstrip("-") not in PASSES:
             if options.load_module and _is_registered(name, options.load_module):
                 raise UsageError(
-                    f"unknown option '{name}': a pass of yours is none",
+                    f"unknown option '{name}': a pass of yours is no option",
                     f"--pipeline={shlex.quote(','.join(map(_as_pass, words)))}",
                 )
             _unknown_option(name, [*known, *(f"--{each}" for each in PASSES)])

@@ -140,7 +140,8 @@ class TestUsage:
         assert (code, err.splitlines()) == (
             1,
             [
-                "error[PTO500]: unknown option '--split-silu': a pass of yours is none",
+                "error[PTO500]: unknown option '--split-silu': "
+                "a pass of yours is no option",
                 f"   help: --pipeline={pipeline}",
             ],
         )
