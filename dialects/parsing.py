@@ -478,8 +478,6 @@ def parse_module(text: str, filename: str, context: Context) -> ModuleOp:
         help = "an operator is written func.func @name(%x: tensor<...>) { ... }"
         nothing = "there is no operation in this text"
         raise CompileError([Diagnostic("PTO100", nothing, place, help=help)])
-    from pyptoc.dialects.case_names import check_case_names
-
     parser = LocParser(context, "", filename)
     module: ModuleOp | None = None
     try:
@@ -496,5 +494,4 @@ def parse_module(text: str, filename: str, context: Context) -> ModuleOp:
         )
     if parser.errors or module is None:
         raise CompileError(limited(parser.errors, MAX_ERRORS))
-    check_case_names(module)
     return module

@@ -244,6 +244,7 @@ def _done_with_source(options: Options, module: ModuleOp) -> bool:
 
 def parse(unit: Unit, context: PyptocContext) -> ModuleOp:
     """Parses and verifies one module."""
+    from pyptoc.dialects.case_names import check_case_names
     from pyptoc.dialects.parsing import parse_module
     from pyptoc.dialects.verify import verify_module
 
@@ -253,6 +254,7 @@ def parse(unit: Unit, context: PyptocContext) -> ModuleOp:
         parsed = time.perf_counter()
         unit.timing.add("parse", seconds=parsed - started)
         verify_module(module)
+        check_case_names(module)
         unit.timing.add("verify", seconds=time.perf_counter() - parsed)
     except RecursionError:
         problem = Diagnostic("PTO108", f"{unit.name}: regions are nested too deeply")
