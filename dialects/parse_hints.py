@@ -24,6 +24,7 @@ _OPERAND = re.compile(r"(?:%[\w.$-]+(?:#\d+)?|[\w.]*\d)[ \t]+$")
 """A value or a number, and the blanks behind it."""
 _NUMBERS = (MLIRTokenKind.INTEGER_LIT, MLIRTokenKind.FLOAT_LIT)
 _LIST_GOES_ON = re.compile(r"^'[,)\]}>]' is expected|^',' or ")
+_LIST_ENDS = re.compile(r"^'[)\]}>]' is expected at the end of this line$")
 _RETURN = re.compile(r"\breturn %[^\n:]*$")
 _UNFINISHED = re.compile(r"is expected here$|cannot follow here$")
 _MISSING_BODY = "a body { ... } is expected"
@@ -36,6 +37,8 @@ def hinted(found: Diagnostic, parser: LocParser) -> Diagnostic:
     token = parser.token
     if (comma := _missing_comma(found, token)) is not None:
         return comma
+    if _ends_early(found, token):
+        return replace(found, message="a comma is missing at the end of this line")
     text, at = parser.text, parser.statement
     if (
         text.startswith("%", at)
@@ -90,6 +93,14 @@ def _missing_comma(found: Diagnostic, token: MLIRToken) -> Diagnostic | None:
         location_of(Span(gap, gap + 1, source)),
         help=found.help if found.code == "PTO116" else "",
     )
+
+
+def _ends_early(found: Diagnostic, token: MLIRToken) -> bool:
+    """Whether the next line goes on with a list that a bracket would close here."""
+    if not _LIST_ENDS.search(found.message) or starts_statement(token):
+        return False
+    is_type = token.span.input.content.startswith("tensor<", token.span.start)
+    return is_type or token.kind == MLIRTokenKind.PERCENT_IDENT
 
 
 def _help(message: str, token: MLIRToken, parser: LocParser) -> str:

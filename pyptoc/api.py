@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Never
 
 from pyptoc.collector import seldom_collecting
 from pyptoc.dialects.words import counted
@@ -131,7 +131,7 @@ class Program:
 
     def run(
         self,
-        *,
+        *unnamed: Never,
         check: bool | Literal["nan", "overflow"] = False,
         seed: int | None = None,
         **arrays: ArrayLike,
@@ -157,6 +157,7 @@ class Program:
         from pyptoc.runtime.bindings import Bindings
         from pyptoc.runtime.inputs import accept, complete
 
+        _refuse_unnamed("run", unnamed)
         _refuse_unknown(self.signature, arrays)
         with in_python("run"):
             given = {name: as_array(name, value) for name, value in arrays.items()}
@@ -170,7 +171,9 @@ class Program:
             kind = None if check is True else check
             return run_checked(self.module, self.machine, values, name, seed, kind)[0]
 
-    def check(self, *, trips: bool = False, **inputs: ArrayLike) -> Checked | AllTrips:
+    def check(
+        self, *unnamed: Never, trips: bool = False, **inputs: ArrayLike
+    ) -> Checked | AllTrips:
         """
         Checks the program for sizes alone, no data: a hazard is a `RunError`.
 
@@ -181,12 +184,13 @@ class Program:
         from pyptoc.runtime.hazards import check_program
         from pyptoc.runtime.hazards_trips import check_trips
 
+        _refuse_unnamed("check", unnamed)
         with in_python("check"):
             found = self._sized(inputs, "check()")
             check = check_trips if trips else check_program
             return check(self.module, self.machine, self.signature, found)
 
-    def simulate(self, **inputs: ArrayLike) -> Timeline:
+    def simulate(self, *unnamed: Never, **inputs: ArrayLike) -> Timeline:
         """
         How long one call takes on the machine, and why; most programs need no data.
 
@@ -201,6 +205,7 @@ class Program:
         from pyptoc.python_words import in_python
         from pyptoc.runtime.timing import simulate
 
+        _refuse_unnamed("simulate", unnamed)
         with in_python("simulate"):
             found = self._sized(inputs, "simulate()")
             return simulate(self.module, self.machine, self.signature, found)
@@ -253,6 +258,11 @@ def _size(name: str, value: ArrayLike) -> int:
             rule="a size is a whole number of at least 0",
         )
     return int(number)
+
+
+def _refuse_unnamed(call: str, given: Sequence[object]) -> None:
+    if given:
+        raise TypeError(f"inputs are given by name; those of a dict: {call}(**inputs)")
 
 
 def _refuse_unknown(

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
 Arrays = dict[str, Any]
 
-CASES = "pypto.cases"
-
 
 @record
 class Given:
@@ -141,6 +139,8 @@ def bind_case(
 def _file_cases(module: ModuleOp) -> dict[str, Attribute]:
     """What `pypto.cases` of the module and its functions names."""
     from xdsl.dialects.builtin import DictionaryAttr
+
+    from pyptoc.dialects.case_names import CASES
 
     cases: dict[str, Attribute] = {}
     for op in (module, *module.ops):

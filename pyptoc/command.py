@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from pyptoc.dialects.diagnostics import CompileError, Diagnostic
 from pyptoc.dialects.record import record
 from pyptoc.files import FileError, read_source, write_text
-from pyptoc.manager import Reproducer, Watcher, run_passes
+from pyptoc.manager import Reproducer, Watcher, failing_pass, run_passes
 from pyptoc.options import Options
 from pyptoc.pipeline_text import (
     default_pipeline,
@@ -51,6 +51,8 @@ class Unit:
     """The module's text, at its lines in the file."""
     number: int = 0
     timing: Timing = field(default_factory=Timing)
+    reproducer: str | None = None
+    """The file that `--crash-reproducer` has written."""
 
 
 def split_input(name: str, text: str) -> list[Unit]:
@@ -154,15 +156,15 @@ def _run_unit(
     """The exit code of one module, and its text where that is the output."""
     try:
         return _compile_unit(unit, options, machine, reporter)
-    except CompileError as error:
-        reporter.report(error.diagnostics)
-        return 1, None
     except (UsageError, OSError, MemoryError):
         raise
     except Exception as error:
+        if isinstance(error, CompileError) and failing_pass(error) is None:
+            reporter.report(error.diagnostics)
+            return 1, None
         from pyptoc.crash import internal_error
 
-        return internal_error(error, unit.text, options), None
+        return internal_error(error, unit.text, options, unit.reproducer), None
 
 
 def _compile_unit(
@@ -242,6 +244,7 @@ def _done_with_source(options: Options, module: ModuleOp) -> bool:
 
 def parse(unit: Unit, context: PyptocContext) -> ModuleOp:
     """Parses and verifies one module."""
+    from pyptoc.dialects.case_names import check_case_names
     from pyptoc.dialects.parsing import parse_module
     from pyptoc.dialects.verify import verify_module
 
@@ -251,6 +254,7 @@ def parse(unit: Unit, context: PyptocContext) -> ModuleOp:
         parsed = time.perf_counter()
         unit.timing.add("parse", seconds=parsed - started)
         verify_module(module)
+        check_case_names(module)
         unit.timing.add("verify", seconds=time.perf_counter() - parsed)
     except RecursionError:
         problem = Diagnostic("PTO108", f"{unit.name}: regions are nested too deeply")
@@ -302,20 +306,30 @@ def compile_module(
             verify_each=options.verify_each,
             timing=unit.timing,
         )
-    except Exception:
-        if reproducer is not None and options.crash_reproducer:
-            from pyptoc.crash import write_reproducer
-
-            remaining = print_pipeline(reproducer.remaining())
-            text = reproducer.text
-            try:
-                write_reproducer(options.crash_reproducer, text, remaining, options)
-            except FileError as problem:  # What failed is told as well.
-                plain_error(problem.code, problem.message, problem.help)
+    except Exception as problem:
+        if reproducer is not None:
+            unit.reproducer = _reproduced(reproducer, problem, options)
         raise
 
     if statistics is not None:
         sys.stderr.write(statistics.report())
+
+
+def _reproduced(
+    reproducer: Reproducer, error: Exception, options: Options
+) -> str | None:
+    """Writes the file of `--crash-reproducer`; its name, if it could be written."""
+    from pyptoc.crash import trace_of, write_reproducer
+
+    name = options.crash_reproducer
+    assert name is not None
+    remaining = print_pipeline(reproducer.remaining())
+    try:
+        write_reproducer(name, reproducer.text, remaining, options, trace_of(error))
+    except FileError as problem:  # What failed is told as well.
+        plain_error(problem.code, problem.message, problem.help)
+        return None
+    return name
 
 
 def _dumps(unit: Unit, options: Options) -> list[Watcher]:

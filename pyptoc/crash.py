@@ -15,7 +15,7 @@ import tempfile
 import traceback
 from typing import TYPE_CHECKING
 
-from pyptoc.dialects.diagnostics import Note
+from pyptoc.dialects.diagnostics import CompileError, Note
 from pyptoc.files import FileError, write_text
 from pyptoc.manager import BrokenIRError, failing_pass
 from pyptoc.report import Reporter
@@ -91,24 +91,34 @@ def write_reproducer(
     write_text(name, header + text.rstrip("\n") + "\n" + comment)
 
 
-def internal_error(error: Exception, text: str, options: Options) -> int:
-    """Reports a bug of the compiler, or of a user's pass; returns the exit code 2."""
+def trace_of(error: Exception) -> str:
+    """The traceback of a bug; nothing where a program is rejected."""
+    if isinstance(error, CompileError) and failing_pass(error) is None:
+        return ""
+    return "".join(traceback.format_exception(error))
+
+
+def internal_error(
+    error: Exception, text: str, options: Options, reproducer: str | None = None
+) -> int:
+    """
+    Reports a bug of the compiler, or of a user's pass; returns the exit code 2.
+
+    reproducer: the file that `--crash-reproducer` has written; else there will be one
+    in the folder for temporary files.
+    """
     from pyptoc.user_failures import user_failure
 
-    try:
-        name = _kept(error, text, options)
-        kept = f"{name} holds the input and the traceback"
-    except (OSError, FileError):
-        name = options.input or "-"
-        where = traceback.extract_tb(error.__traceback__)[-1]
-        kept = f"{tempfile.gettempdir()} has no room for its traceback; it happened "
-        kept += f"in {where.name}, {os.path.basename(where.filename)}:{where.lineno}"
-    words = [name if word == options.input else word for word in options.words]
-    again = shlex.join(["pyptoc", *words])
+    if reproducer is None:
+        kept, again = _left(error, text, options)
+    else:
+        kept = f"{reproducer} holds the IR before the pass and the traceback"
+        modules = [f"--load-module={name}" for name in options.load_module]
+        again = shlex.join(["pyptoc", reproducer, "--run-reproducer", *modules])
     theirs = user_failure(error)
     if theirs is not None:
         notes = (*theirs.notes, Note(kept))
-        help = theirs.help or again
+        help = "\n".join(filter(None, (theirs.help, again)))
         Reporter().report([dataclasses.replace(theirs, notes=notes, help=help)])
         return 2
     in_pass = failing_pass(error)
@@ -123,9 +133,23 @@ def internal_error(error: Exception, text: str, options: Options) -> int:
     return 2
 
 
+def _left(error: Exception, text: str, options: Options) -> tuple[str, str]:
+    """What is said of the file that is left, and the command that fails again."""
+    try:
+        name = _kept(error, text, options)
+        kept = f"{name} holds the input and the traceback"
+    except (OSError, FileError):
+        name = options.input or "-"
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        kept = f"{tempfile.gettempdir()} has no room for its traceback; it happened "
+        kept += f"in {where.name}, {os.path.basename(where.filename)}:{where.lineno}"
+    words = [name if word == options.input else word for word in options.words]
+    return kept, shlex.join(["pyptoc", *words])
+
+
 def _kept(error: Exception, text: str, options: Options) -> str:
     """The name of a new file with the input and the traceback."""
-    trace = "".join(traceback.format_exception(error))
+    trace = trace_of(error)
     handle, name = tempfile.mkstemp(prefix="pyptoc-", suffix=".mlir")
     os.close(handle)
     try:

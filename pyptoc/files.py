@@ -54,6 +54,17 @@ def read_source(name: str, case: str | None = None) -> tuple[str, str]:
         from pyptoc.operators import text_of
 
         return name, text_of(operator_name(name))
+    shown, text = read_text(name)
+    if name.endswith(".py"):
+        raise UsageError(
+            f"{name} is Python, not MLIR",
+            f"for the passes that it registers: pyptoc FILE.mlir --load-module={name}",
+        )
+    return shown, text
+
+
+def read_text(name: str) -> tuple[str, str]:
+    """The file name for locations and the text of a file; `-` is standard input."""
     try:
         if name == "-":
             if sys.stdin is None:  # pyright: ignore[reportUnnecessaryComparison]

@@ -11,7 +11,8 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from pyptoc.dialects.diagnostics import CompileError
+from pyptoc.dialects.diagnostics import CompileError, file_place
+from pyptoc.passes import REGISTERED
 from pyptoc.step_times import Timing
 
 if TYPE_CHECKING:
@@ -83,11 +84,22 @@ def run_passes(
 def _apply(each: PyptocPass, context: PyptocContext, module: ModuleOp) -> None:
     try:
         each.apply(context, module)
-    except CompileError:
-        raise
     except Exception as problem:
-        problem.add_note(f"{_IN_PASS}'{each.name}'")
+        if not _is_of_the_program(problem, each):
+            problem.add_note(f"{_IN_PASS}'{each.name}'")
         raise
+
+
+def _is_of_the_program(problem: Exception, each: PyptocPass) -> bool:
+    """Whether a pass rejects the program; what it says without a place, it made up.
+
+    A pass of the user's that builds an operation which cannot be built gets our
+    diagnostic of it. Nothing in the program is wrong then, but the pass.
+    """
+    if not isinstance(problem, CompileError):
+        return False
+    placed = any(file_place(found.location) for found in problem.diagnostics)
+    return placed or each.name not in REGISTERED
 
 
 def _verify(each: PyptocPass, module: ModuleOp, verified: Verified) -> None:
@@ -109,7 +121,7 @@ class BrokenIRError(Exception):
 
 
 def failing_pass(error: Exception) -> str | None:
-    """The name of the pass in which an exception was raised, if it was in one."""
+    """The name of the pass that has a bug, if that is what was raised."""
     if isinstance(error, BrokenIRError):
         return error.name
     for note in getattr(error, "__notes__", ()):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NoReturn
@@ -157,18 +158,42 @@ def _take_passes(options: Options, words: list[str], known: set[str]) -> None:
 
     passes: list[str] = []
     for word in words:
-        name, equals, value = word.partition("=")
+        name = word.partition("=")[0]
         if not name.startswith("-"):
             raise UsageError(f"one input file at a time; '{word}' is one too many")
         if name.lstrip("-") not in PASSES:
+            if options.load_module and _is_registered(name, options.load_module):
+                raise UsageError(
+                    f"unknown option '{name}': a pass of yours is no option",
+                    f"--pipeline={shlex.quote(','.join(map(_as_pass, words)))}",
+                )
             _unknown_option(name, [*known, *(f"--{each}" for each in PASSES)])
-        passes.append(name.lstrip("-") + (f"{{{value}}}" if equals else ""))
+        passes.append(_as_pass(word))
     if options.pipeline is not None:
         raise UsageError(
             f"--pipeline and --{passes[0].partition('{')[0]} exclude each other",
             f"--pipeline='{options.pipeline},{','.join(passes)}'",
         )
     options.pipeline = ",".join(passes)
+
+
+def _as_pass(word: str) -> str:
+    """`--tile=a=1` as a pipeline has it: `tile{a=1}`."""
+    name, equals, value = word.partition("=")
+    return name.lstrip("-") + (f"{{{value}}}" if equals else "")
+
+
+def _is_registered(name: str, modules: Sequence[str]) -> bool:
+    """
+    Whether a file of the user's holds a pass's name as a text; none is run for it.
+
+    Raises `FileError` for a file that cannot be read.
+    """
+    from pyptoc.files import read_text
+
+    quoted = re.compile(rf"([\"']){re.escape(name.lstrip('-'))}\1")
+    texts = [read_text(module)[1] for module in modules]
+    return any(quoted.search(text) for text in texts)
 
 
 def _unknown_option(name: str, known: list[str]) -> NoReturn:

@@ -22,6 +22,7 @@ _PHRASES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
         "give them as arguments: {call}(name=array, ..)",
     ),
     (r"choose other sizes with --bind, or give the values", "give the values"),
+    (r"(the passes that it registers): pyptoc .*", r"\1, import it"),
     (r"--bind NAME=VALUE|--bind (?=\w+=)", "{call}: "),
     (r"--bind=([\w.]+=[\w.,=\[\]]+)", lambda m: f"{{call}}({m[1].replace(',', ', ')})"),
     (r"in --bind\b", "in the call"),

@@ -20,6 +20,7 @@ from pyptoc.manager import Watcher
 from pyptoc.options import Options
 from pyptoc.step_times import Timing
 from pyptoc.tables import show, table
+from pyptoc.usage import is_operator
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -47,9 +48,9 @@ class RunCommand:
         self.expected: dict[str, Any] | None = None
         self.warnings: list[Diagnostic] = []
         self.seed = options.random_inputs
-        is_given = options.inputs or options.bind or options.case
-        if self.seed is None and not is_given and options.check_each:
-            self.seed = 0
+        has_arrays = options.inputs or (options.case and is_operator(options.input))
+        if self.seed is None and not has_arrays and options.check_each:
+            self.seed = 0  # Any values do; --bind and cases of a file give sizes.
         if options.expect is not None:
             self.expected, self.warnings = load_expected(options.expect, self.results)
         given = read_given(options, module, self.signature)

@@ -14,6 +14,7 @@ import sys
 import sysconfig
 import traceback
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -45,17 +46,31 @@ def user_failure(error: Exception) -> Diagnostic | None:
         return _broken(error, cls)
     stack = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
     own = [at for at, frame in enumerate(stack) if _is_theirs(frame)]
-    text = (str(error).splitlines() or [""])[0]
-    said = f"{type(error).__name__}: {text}" if text else type(error).__name__
-    message = f"your pass '{name}' failed: {said}"
+    found = _said(error)
+    found = replace(found, message=f"your pass '{name}' failed: {found.message}")
     op = _operation(reversed(stack[own[0] :] if own else stack))
-    notes = () if op is None else (Note(f"while it looked at {op.name}", op.location),)
+    if op is not None:
+        looked = Note(f"while it looked at {op.name}", op.location)
+        found = replace(found, notes=(*found.notes, looked))
     if not own:
-        place = _defined(cls)
-        return Diagnostic(CODE, message, place, notes=notes)
+        return replace(found, location=_defined(cls))
     frame = traceback.extract_tb(error.__traceback__)[own[-1]]
     place, length, source = _written(frame)
-    return Diagnostic(CODE, message, place, length, notes=notes, source_line=source)
+    return replace(found, location=place, length=length, source_line=source)
+
+
+def _said(error: Exception) -> Diagnostic:
+    """What an exception says; a diagnostic keeps its rule and its help."""
+    if isinstance(error, CompileError):
+        first = error.diagnostics[0]
+        # Its label is of operands: it does not belong to a line of Python.
+        label = (Note(first.label),) if first.label else ()
+        notes = (*label, *first.notes)
+        message = f"[{first.code}] {first.message}"
+        return replace(first, code=CODE, message=message, label="", notes=notes)
+    text = (str(error).splitlines() or [""])[0]
+    said = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    return Diagnostic(CODE, said)
 
 
 def _written(frame: traceback.FrameSummary) -> tuple[FileLineColLoc, int, str | None]:

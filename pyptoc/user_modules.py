@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 
-from pyptoc.files import read_source
+from pyptoc.files import read_text
 from pyptoc.passes import REGISTERED
 from pyptoc.usage import UsageError
 
@@ -48,7 +48,7 @@ def load(name: str) -> None:
     """Run the Python file `name` as a module of its own."""
     if not name.endswith(".py"):
         raise LoadError(f"{name} is no Python file", "--load-module=my_passes.py")
-    _, text = read_source(name)
+    _, text = read_text(name)
     module = ModuleType(f"pyptoc_user_{Path(name).stem}")
     module.__file__ = name
     # dataclasses look for the module of a class by its name.

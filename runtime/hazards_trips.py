@@ -20,6 +20,7 @@ from math import prod
 from xdsl.dialects.builtin import ModuleOp
 
 from pyptoc.dialects.diagnostics import CompileError, Note, RunError
+from pyptoc.dialects.words import counted
 from pyptoc.runtime.hazards import Checked, check_program
 from pyptoc.runtime.hazards_core import HazardKernel
 from pyptoc.runtime.inputs import Inputs
@@ -53,7 +54,8 @@ class AllTrips:
     def text(self) -> str:
         """One line."""
         more = f", {self.left_out} left out" if self.left_out else ""
-        return f"{self.first.text}   and at {len(self.sizes)} other sizes{more}"
+        others = counted(len(self.sizes), "other size")
+        return f"{self.first.text}   and at {others}{more}"
 
 
 def check_trips(

@@ -5,7 +5,7 @@ Results as files, and expected results from files.
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import IO, Any
 
 import numpy as np
@@ -87,7 +87,8 @@ def accept_expected(
         if result.name not in given:
             text = f"{name}: no expected value for the result '{result.name}'"
             here = "the file has " + (", ".join(given) or "no arrays")
-            problems.append(Diagnostic("PTO501", text, here=here))
+            help = _misspelt(result.name, [key for key in given if key not in names])
+            problems.append(Diagnostic("PTO501", text, here=here, help=help))
             continue
         array = given[result.name]
         value, hint = _as_expected(result, array)
@@ -100,6 +101,11 @@ def accept_expected(
     if problems:
         raise CompileError(problems)
     return expected, warnings
+
+
+def _misspelt(name: str, spare: Iterable[str]) -> str:
+    hints = ((key, did_you_mean(key, [name])) for key in spare)
+    return next((f"'{key}': {hint}" for key, hint in hints if hint), "")
 
 
 def _as_expected(result: Result, array: Array) -> tuple[Array | None, str]:

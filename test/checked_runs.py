@@ -33,8 +33,8 @@ def also_checked(run: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, 
     """`Program.run`, whose first small run of a program is done once more, checked."""
 
     @wraps(run)
-    def both(self: Program, **arrays: Any) -> dict[str, Any]:
-        results = run(self, **arrays)
+    def both(self: Program, *unnamed: Any, **arrays: Any) -> dict[str, Any]:
+        results = run(self, *unnamed, **arrays)
         if not wanted or "checked" in vars(self) or "check" in arrays:
             return results
         if _is_small(arrays):

@@ -340,19 +340,23 @@ def broadcast(site: Site, types: Sequence[tuple[int, Tensor]]) -> tuple[Dim, ...
     result: list[Dim] = []
     seen: list[int] = []
     for position, type in types:
-        dims = list(dims_of(type))
-        width = max(len(result), len(dims))
-        left = [ONE] * (width - len(result)) + result
-        right = [ONE] * (width - len(dims)) + dims
-        merged = [broadcast_dim(a, b) for a, b in zip(left, right, strict=True)]
+        pairs = _aligned(result, dims_of(type))
+        merged = [broadcast_dim(a, b) for a, b in pairs]
         if None in merged:
             axis = merged.index(None)
             _raise_broadcast(
-                site, types, (seen[0], position), left[axis], right[axis], axis - width
+                site, types, (seen[0], position), *pairs[axis], axis - len(pairs)
             )
         result = [dim for dim in merged if dim is not None]
         seen.append(position)
     return tuple(result)
+
+
+def _aligned(a: Sequence[Dim], b: Sequence[Dim]) -> list[tuple[Dim, Dim]]:
+    """The dimensions of two shapes side by side, from the last on; 1 for none."""
+    width = max(len(a), len(b))
+    left, right = ([ONE] * (width - len(dims)) + [*dims] for dims in (a, b))
+    return list(zip(left, right, strict=True))
 
 
 def _raise_broadcast(
@@ -381,7 +385,39 @@ def _raise_broadcast(
         operand=first,
         label=shapes,
         notes=notes,
+        help=_reshape_to_broadcast(site, types, first, second),
     )
+
+
+def _reshape_to_broadcast(
+    site: Site, types: Sequence[tuple[int, Tensor]], first: int, second: int
+) -> str:
+    """The reshape of the operand of lower rank that puts its axes further left.
+
+    `%s[16, 1]` for a [16] beside a [16, 64]; nothing where the operands fit in no way,
+    or where a reshape could not be written with sizes that are known.
+    """
+    shapes = {position: dims_of(type) for position, type in types}
+    low, high = sorted((first, second), key=lambda position: len(shapes[position]))
+    dims, name = shapes[low], site.operand(low)
+    if sum(not dim.is_static for dim in dims) > 1 or not name.startswith("%"):
+        return ""
+    for ones in range(1, len(shapes[high]) - len(dims) + 1):
+        moved = (*dims, *[ONE] * ones)
+        if _broadcasts([*({**shapes, low: moved}).values()]):
+            sizes = ", ".join(str(dim.size if dim.is_static else -1) for dim in moved)
+            return f"pypto.reshape {name}[{sizes}]"
+    return ""
+
+
+def _broadcasts(shapes: Sequence[Sequence[Dim]]) -> bool:
+    result: list[Dim] = []
+    for shape in shapes:
+        merged = [broadcast_dim(a, b) for a, b in _aligned(result, shape)]
+        result = [dim for dim in merged if dim is not None]
+        if len(result) != len(merged):
+            return False
+    return True
 
 
 def want_axis(site: Site, axis: int, rank: int, operand: int = 0) -> int:

@@ -16,6 +16,7 @@ from pyptoc.dialects.diagnostics import CompileError, Diagnostic
 from pyptoc.explorer.page import Shown, page
 from pyptoc.explorer.recorder import Recorder
 from pyptoc.files import atomic_file, read_source, write_text
+from pyptoc.manager import failing_pass
 from pyptoc.options import Options
 from pyptoc.printing import module_text
 from pyptoc.report import Reporter
@@ -55,18 +56,19 @@ def explore(options: Options) -> int:
     shown = Shown(recorder, machine)
     try:
         code = _compile(shown, options, reporter)
-    except CompileError as problem:
-        reporter.report(problem.diagnostics)
-        code = 1
     except (UsageError, OSError):
         raise
     except Exception as problem:
-        from pyptoc.crash import internal_error
+        if isinstance(problem, CompileError) and failing_pass(problem) is None:
+            reporter.report(problem.diagnostics)
+            code = 1
+        else:
+            from pyptoc.crash import internal_error
 
-        recorder.ends_here()
-        message = f"internal error: {type(problem).__name__}: {problem}"
-        shown.errors = (Diagnostic("PTO900", message),)
-        code = internal_error(problem, text, options)
+            recorder.ends_here()
+            message = f"internal error: {type(problem).__name__}: {problem}"
+            shown.errors = (Diagnostic("PTO900", message),)
+            code = internal_error(problem, text, options)
     with atomic_file(options.explore) as stream:
         stream.write(page(shown).encode("utf-8", "replace"))
     passes = [step for step in recorder.steps if step.kind == "pass"]

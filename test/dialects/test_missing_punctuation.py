@@ -26,6 +26,7 @@ func.func @f(%x: tensor<8x64xf32> {pypto.name = "in"}, %y: tensor<8x64xf32>)
 """  # noqa: E501
 
 COMMA = "a comma is missing between %x and %y"
+LINE = "a comma is missing at the end of this line"
 QUOTES = 'a text stands in double quotes: "text"'
 RESULTS = "the types of the results stand behind ->, then the body in { }"
 BODY = "a body { ... } is expected at the end of this line"
@@ -55,6 +56,9 @@ def test_the_program_is_right() -> None:
         ("[16, 16], k", "[16, 16] k", "7:84", "',' or '>' is expected here", ""),
         ('"p", tile', '"p" tile', "7:51", "',' or '}' is expected here", ""),
         ('"in"}, %y', '"in"} %y', "4:55", "',' or ')' is expected here", ""),
+        ('"in"}, %y', '"in"}\n %y', "4:53", LINE, ""),
+        ('"in"}, %y', '"in"}  // first\n\n %y', "4:53", LINE, ""),
+        ("(tensor<8x64xf32>, ten", "(tensor<8x64xf32>\n ten", "5:24", LINE, ""),
         ("exp %s", "exp %s %x", "13:23", "'%x' cannot follow here", ""),
         # Colons, arrows, equals signs.
         ("%y: tensor", "%y tensor", "4:59", "':' is expected here", ""),

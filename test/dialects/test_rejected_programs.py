@@ -81,3 +81,27 @@ def test_elementwise(name) -> None:
 def test_every_op_is_tried() -> None:
     names = {kind.name.removeprefix("pypto.") for kind in Pypto.operations}
     assert names == {*ROWS, *FAMILIES}
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "help"),
+    [
+        ("16x64", "16", "pypto.reshape %y[16, 1]"),
+        ("16", "16x64", "pypto.reshape %x[16, 1]"),
+        ("3x16x64", "3", "pypto.reshape %y[3, 1, 1]"),
+        ("3x16x64", "3x16", "pypto.reshape %y[3, 16, 1]"),
+        ("3x16x64", "1x16", "pypto.reshape %y[1, 16, 1]"),
+        ("?x16x64", "?x16", "pypto.reshape %y[-1, 16, 1]"),
+        ("?x?x16x64", "?x?x16", ""),
+        ("16x64", "7", ""),
+        ("16x64", "64x16", ""),
+    ],
+)
+def test_the_reshape_that_broadcasts(left, right, help) -> None:
+    types = f"%x: tensor<{left}xf32>, %y: tensor<{right}xf32>"
+    assert rejected(types, "mul %x, %y").help == help
+    if help:
+        name = help.split()[1][:2]
+        mended = "%r = pypto.mul %x, %y\n".replace(f" {name}", " %m")
+        body = f"  %m = {help}\n  {mended}  func.return\n"
+        parse_module(f"func.func @f({types}) {{\n{body}}}\n", "op.mlir", CONTEXT)

@@ -62,6 +62,20 @@ def test_a_file_that_is_not_there_is_a_compile_error(tmp_path) -> None:
     assert error.diagnostics[0].code == "PTO502"
 
 
+@pytest.mark.parametrize("call", ["run", "check", "simulate"])
+def test_inputs_are_given_by_name(call: str) -> None:
+    program = pyptoc.compile(TEXT)
+    with pytest.raises(TypeError, match=rf"by name.*: {call}\(\*\*inputs\)$"):
+        getattr(program, call)({"x": X})
+
+
+def test_a_file_of_python_is_no_program(tmp_path) -> None:
+    (tmp_path / "golden.py").write_text("import numpy\n")
+    (one,) = failure(str(tmp_path / "golden.py")).diagnostics
+    assert one.message.endswith("golden.py is Python, not MLIR")
+    assert one.help == "for the passes that it registers, import it"
+
+
 def test_errors_of_a_run_are_run_errors() -> None:
     text = HALF.replace(
         "%y = pypto.mul %x, 0.5",

@@ -194,7 +194,7 @@ def test_a_case_that_the_file_does_not_name() -> None:
 
 ODD = """module attributes {pypto.cases = {
     yes = {t = 1, b = true, g = [false, true]}, text = {t = "4"}, inner = {t = {u = 1}},
-    below = {t = -3}, float = {t = 2.0}, bool = {t = true}, key = {"t=3,b" = 1},
+    below = {t = -3}, float = {t = 2.0}, bool = {t = true},
     unit = {t}, number = 3}} {
   func.func @f(%x: tensor<?x8xf32> {pypto.dims = ["t"]}, %g: tensor<2xi1>, %b: i1)
       -> (tensor<?x8xf32>, tensor<2xi1>) {
@@ -226,7 +226,6 @@ def test_booleans_of_a_case_are_booleans(tmp_path: Path) -> None:
         ("below", "case 'below': t = -3 : i64: a size is 0 to 2^63 - 1"),
         ("float", "case 'float': t = 2.000000e+00 : f64: a size is an integer"),
         ("bool", "case 'bool': t = true: a size is an integer"),
-        ("key", "case 'key': t=3,b = 1 : i64: 't=3,b' names nothing"),
         ("number", "case 'number' is 3 : i64: no names and values"),
     ],
 )
@@ -235,6 +234,40 @@ def test_cases_of_a_file_that_bind_no_numbers(case: str, message: str) -> None:
     code, out, err = call("-", *run, stdin=ODD)
     assert (code, out) == (1, "")
     assert err.startswith(f"error[PTO501]: {message}")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "place", "message", "help"),
+    [
+        ("{t = 2", "{T = 2", "1:1", "case 'decode': 'T' names nothing", "names: x, t"),
+        ("{t = 3", '{"t=3,b" = 1', "1:1", "case 'list': 't=3,b' names", "names: x, t"),
+        ("{t = 5", "{tt = 5", "3:3", "case 'wide': 'tt' names nothing", "mean t?"),
+        (
+            "{t = 2, scale",
+            "{t = 2, scal",
+            "1:1",
+            "case 'decode': 'scal' names",
+            "mean scale?",
+        ),
+        (' {pypto.dims = ["t"]}', "", "1:1", "'t' names nothing", "names: x, x.0"),
+    ],
+)
+def test_names_of_cases_are_checked_when_read(old, new, place, message, help) -> None:
+    """Whatever is asked of the file, and whichever case is run."""
+    text = FILE.replace("%s", "%scale").replace("s = 0.5", "scale = 0.5")
+    assert old in text
+    code, out, err = call("-", "--pipeline=", stdin=text.replace(old, new, 1))
+    assert (code, out) == (1, "")
+    head = err.splitlines()[0]
+    assert head.startswith(f"<stdin>:{place}: error[PTO501]: ")
+    assert message in head
+    assert help in err
+
+
+def test_sizes_without_names_in_a_case() -> None:
+    text = FILE.replace(' {pypto.dims = ["t"]}', "").replace("{t =", '{"x.0" =')
+    _, out, err = call("-", "--run", "--random-inputs=0", "--case=wide", stdin=text)
+    assert "x f32[5,8]" in out, err
 
 
 def test_two_files_of_a_case_have_two_names(tmp_path: Path) -> None:

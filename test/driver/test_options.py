@@ -119,6 +119,35 @@ class TestUsage:
         assert err.startswith("error[PTO500]: ")
         assert expected in err
 
+    @pytest.mark.parametrize(
+        ("words", "pipeline"),
+        [
+            (["--split-silu"], "split-silu"),
+            (["--inline", "--split-silu=by=2"], "'inline,split-silu{by=2}'"),
+        ],
+    )
+    def test_passes_of_ones_own_are_no_options(
+        self, words: list[str], pipeline: str, tmp_path: Path, source: str
+    ) -> None:
+        file = tmp_path / "mine.py"
+        load = f"--load-module={file}"
+        code, _, err = call(source, load, *words)
+        assert code == 1
+        missing = f"error[PTO502]: cannot read {file}: No such file or directory\n"
+        assert err == missing
+        file.write_text('raise SystemExit("this is not run")\nname = "split-silu"\n')
+        code, _, err = call(source, load, *words)
+        assert (code, err.splitlines()) == (
+            1,
+            [
+                "error[PTO500]: unknown option '--split-silu': "
+                "a pass of yours is no option",
+                f"   help: --pipeline={pipeline}",
+            ],
+        )
+        file.write_text('name = "split-silus"\n')
+        assert "did you mean --split-k?" in call(source, load, "--split-silu")[2]
+
     def test_the_same_value_twice_is_no_mistake(self, source: str) -> None:
         words = ("--machine=ascend950", "--pipeline=", "--pipeline=")
         assert call(source, *words, words[0])[0] == 0
@@ -180,6 +209,18 @@ class TestReading:
         code, _, err = call("-", "--pipeline=", stdin="func.func @f(")
         assert code == 1
         assert err.startswith("<stdin>:1:")
+
+    def test_python_is_no_input(self, tmp_path: Path) -> None:
+        file = tmp_path / "golden.py"
+        file.write_text("import numpy as np\n\ndef f(x):\n    return x\n")
+        for more in ((), (f"--explore={tmp_path}/o.html",), ("--sweep=tile.m=64",)):
+            code, out, err = call(str(file), *more)
+            assert (code, out) == (1, "")
+            assert err.splitlines() == [
+                f"error[PTO500]: {file} is Python, not MLIR",
+                "   help: for the passes that it registers: "
+                f"pyptoc FILE.mlir --load-module={file}",
+            ]
 
     def test_line_ends_and_mark(self) -> None:
         text = b"\xef\xbb\xbf" + FUNCTION.replace("\n", "\r\n").encode()

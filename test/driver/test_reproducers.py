@@ -72,9 +72,9 @@ class TestFailures:
     def test_the_reproducer_of_a_crash_runs_itself(self, tmp_path: Path) -> None:
         file = tmp_path / "crash.mlir"
         argv = ("--pipeline=decompose,test-crash,tile", "--machine=ascend910b")
+        first = kept(call("-", *argv, stdin=TWO)[2])
         code, _, err = call("-", *argv, f"--crash-reproducer={file}", stdin=TWO)
         assert code == 2
-        first = kept(err)
         for name in (file, first):
             code, _, err = call(str(name), "--run-reproducer")
             assert code == 2
@@ -84,6 +84,25 @@ class TestFailures:
         shown = call(str(file), "--run-reproducer", "--dump-pass-pipeline")[2]
         assert shown.startswith("test-crash,tile\n")
         kept(shown).unlink()
+
+    def test_one_file_is_left(self, tmp_path: Path, monkeypatch) -> None:
+        """That of --crash-reproducer; where it cannot be written, the other one."""
+        (tmp_path / "own").mkdir()
+        monkeypatch.chdir(tmp_path / "own")
+        monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+        Path("m.py").touch()
+        argv = ("--pipeline=decompose,test-crash", "--load-module=m.py")
+        _, _, err = call("-", *argv, "--crash-reproducer=c d.mlir", stdin=TWO)
+        assert err.splitlines()[-2:] == [
+            "   note: c d.mlir holds the IR before the pass and the traceback",
+            "   help: pyptoc 'c d.mlir' --run-reproducer --load-module=m.py",
+        ]
+        assert not list(tmp_path.glob("*.mlir"))
+        assert "// KeyError: 'a bug'" in Path("c d.mlir").read_text()
+        _, _, err = call("-", *argv, "--crash-reproducer=no/c.mlir", stdin=TWO)
+        assert err.startswith("error[PTO502]: cannot write no/c.mlir")
+        assert kept(err).exists()
+        assert "no/c.mlir holds" not in err
 
 
 def kept(err: str) -> Path:

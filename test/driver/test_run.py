@@ -295,6 +295,22 @@ class TestCheckEach:
         )
         assert "func.func @scale" in out
 
+    def test_sizes_are_all_that_is_asked_for(self, tmp_path: Path) -> None:
+        """What the help of the error says is enough; arrays are made up."""
+        code, _, err = self.check("test-nothing", "--color=never")
+        assert (code, err.splitlines()[-1].strip()) == (1, "help: --bind=n=4")
+        code, _, err = self.check("test-nothing", "--bind=n=4")
+        assert (code, err[:11]) == (0, "check-each:")
+        case = "attributes {pypto.cases = {few = {n = 4}}} "
+        text = f"module {case}{{\n{SCALE}}}\n"
+        code, _, err = self.check("test-nothing", "--case=few", text=text)
+        assert (code, err[:11]) == (0, "check-each:")
+        # Arrays that are given are to be complete.
+        np.savez(tmp_path / "in.npz")
+        argv = ("--bind=n=4", f"--inputs={tmp_path}/in.npz")
+        code, _, err = self.check("test-nothing", *argv)
+        assert "missing: 'x'" in err
+
     def test_the_pass_is_named(self) -> None:
         code, out, err = self.check("test-nothing,test-wrong,test-nothing")
         assert (code, out) == (1, "")
@@ -389,7 +405,7 @@ class TestCheckEach:
         assert (code, err.startswith("check-each: 2")) == (0, True)
 
     def test_the_program_s_own_error(self) -> None:
-        code, _, err = self.check("test-nothing", "--bind=n=2")
+        code, _, err = self.check("test-nothing", "--bind=m=2")
         assert code == 1
         assert "error[PTO501]" in err
 

@@ -49,6 +49,13 @@ class Negated(RewritePattern):
         if op.name == "pypto.exp":
             rewriter.erase_op(op)
 """
+BUILDS = """\
+        from pyptoc.dialects.pypto.elementwise import MulOp
+        from pyptoc.dialects.pypto.shape import ReshapeOp, TransposeOp
+        for op in module.walk():
+            if op.name == "pypto.exp":
+                made = MAKE
+"""
 NO_OPERATION = """\
         raise ValueError
 """
@@ -103,6 +110,26 @@ def test_without_an_operation(folder) -> None:
     assert code == 2
     assert lines[0].endswith("your pass 'mine' failed: ValueError")
     assert not any("looked at" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        ('MulOp.make(op.operands[0], "q")', "[PTO116] mul takes 2 operands, this"),
+        ("ReshapeOp.make(op.operands[0], [7])", "[PTO130] "),
+        ("TransposeOp.make(op.operands[0], [1, 0])", "[PTO139] perm [1, 0] does"),
+    ],
+)
+def test_an_operation_that_cannot_be_built(make, said, folder) -> None:
+    """Our diagnostic of it has no place: the line of Python is the place."""
+    code, lines = failing(BUILDS.replace("MAKE", make))
+    assert code == 2
+    head = "mine.py:14:24: error[PTO515]: your pass 'mine' failed: "
+    assert lines[0].startswith(head + said)
+    assert lines[1].index(make) == lines[2].index("^" * len(make))
+    assert lines[2].strip(" |") == "^" * len(make)
+    notes = [line.strip() for line in lines[3:]]
+    assert "note: while it looked at pypto.exp (op.mlir:3:8)" in notes
 
 
 def test_ir_that_does_not_verify(folder) -> None:

@@ -215,8 +215,12 @@ class TestFiles:
 
     def test_missing_and_unknown(self, tmp_path) -> None:
         name = self.write(tmp_path, ouf=f32(1))
-        with pytest.raises(CompileError, match="no expected value for the result"):
+        with pytest.raises(CompileError, match="no expected value for the result") as e:
             load_expected(name, [result(F32)])
+        assert e.value.diagnostics[0].help == "'ouf': did you mean out?"
+        with pytest.raises(CompileError, match="no expected value for the result") as e:
+            load_expected(self.write(tmp_path, other=f32(1)), [result(F32)])
+        assert e.value.diagnostics[0].help == ""
         name = self.write(tmp_path, out=f32(1), extra=f32(1))
         _, (warning,) = load_expected(name, [result(F32)])
         assert "'extra' names no result" in warning.message

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -75,6 +76,8 @@ def test_how_much_was_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     fewer = program("%n >= 0").check(trips=True, N=40, M=50)
     assert fewer.left_out == len(both) - 3
     assert fewer.text.endswith(f"other sizes, {fewer.left_out} left out")
+    one = replace(fewer, sizes=("N=1",), left_out=0)
+    assert one.text.endswith("   and at 1 other size")
     # Each of them has one task.
     monkeypatch.setattr(hazards_trips, "MOST_TASKS", 2)
     least = program("%n >= 0").check(trips=True, N=40, M=50)
