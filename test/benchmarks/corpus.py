@@ -120,10 +120,10 @@ PAGE = """# The corpus, measured
 - **cases**: right and free of hazards (`--check`, but for cases of more tasks than it
   looks at), of all. **worst**: the greatest distance from a golden in plain numpy, of
   what the tolerance allows.
-- **compile**: CPU time, warm, of the public case. **run**: the time of the largest case
-  over that of its golden, both on one thread.
-- **modelled**, **bound**, **roof**, **launches**: of the public case, which often is a
-  decode step of a few tokens: then dispatch, and not the work, takes the time.
+- **compile**: CPU time, warm, of the public case, which is the first of the operator's
+  `CASES`. **run**: the time of the largest case over that of its golden, on one thread.
+- **modelled**, **bound**, **roof**, **launches**: of the public case, too. Often that is
+  a decode step of a few tokens: then dispatch, and not the work, takes the time.
 - **moved**: HBM bytes over those that every program must move; **workspace**.
 
 {table}
