@@ -123,7 +123,7 @@ PAGE = """# The corpus, measured
 - **compile**: CPU time, warm, of the public case, which is the first of the operator's
   `CASES`. **run**: the time of the largest case over that of its golden, on one thread.
 - **modelled**, **bound**, **roof**, **launches**: of the public case, too.
-  Often it is a decode step of a few tokens: then dispatch, not the work, takes the time.
+  Often it is a decode step of a few tokens: dispatch, not the work, takes the time.
 - **moved**: HBM bytes over those that every program must move; **workspace**.
 
 {table}
