@@ -123,9 +123,8 @@ class Program:
         ]
         if self.remarks:
             said = "\n".join(map(str, self.remarks))
-            parts.append(
-                text_html(f"{counted(len(self.remarks), 'remark')}", said, closed=True)
-            )
+            title = counted(len(self.remarks), "remark")
+            parts.append(text_html(title, said, closed=True))
         parts.append(text_html("IR", self.text, closed=True))
         return "".join(parts)
 

@@ -348,8 +348,6 @@ class FusedMatmul:
 
     def _image(self, side: Side, operand: Boxes, name: str) -> Array:
         """The image of an operand, kept or made."""
-        rows, columns = operand[0].shape
-        size = rows * columns
         first, last = operand[0].source, operand[-1].source
         if not (first.keep and last.keep):
             found = None
@@ -359,7 +357,8 @@ class FusedMatmul:
         key = name, side.k_axis, operand
         found = self.images.kept.get(key)
         if found is None:
-            found = side.image(arrays(operand), self.images.room(size))
+            rows, columns = operand[0].shape
+            found = side.image(arrays(operand), self.images.room(rows * columns))
             self.images.keep(key, found)
         return found
 
