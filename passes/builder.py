@@ -161,13 +161,20 @@ class Builder:
         return expr.value if expr.is_const else self.index(expr)
 
     def require(
-        self, comparison: Compare, message: str, args: Sequence[Expr], code: str
+        self,
+        comparison: Compare,
+        message: str,
+        args: Sequence[Expr],
+        code: str,
+        help: str = "",
     ) -> None:
-        """A `pypto.assert` of `comparison`; `{0}`, ... in `message` show `args`."""
+        """
+        A `pypto.assert` of `comparison`; `{0}`, .. in `message` and `help` show `args`.
+        """
         condition = self._over_values(comparison)
         assert isinstance(condition, Compare)
         shown = [self.index(arg) for arg in args]
-        self._insert(AssertOp.make(condition, message, shown, code=code))
+        self._insert(AssertOp.make(condition, message, shown, code=code, help=help))
 
     def _arithmetic(self, expr: Expr | Compare, name: str | None) -> SSAValue:
         """One `pypto.index`; dimensions among the symbols become values first."""

@@ -160,11 +160,12 @@ def _discharge(op: Operation, owed: Obligation, scope: _Scope) -> None:
     never = never or (owed.relation == "==" and ranges.is_le(lhs + 1, rhs))
     if never and ranges.is_reachable:
         text = owed.message.format(*(_text(ranges.root(arg)) for arg in owed.args))
-        error(op, owed.code, text, length=len(op.name))
+        help = owed.help.format(*(_text(ranges.root(arg)) for arg in owed.args))
+        error(op, owed.code, text, length=len(op.name), help=help)
     build = Builder.before(op)
     build.known = scope.sizes
     condition = Compare(owed.relation, owed.lhs, owed.rhs)
-    build.require(condition, owed.message, owed.args, owed.code)
+    build.require(condition, owed.message, owed.args, owed.code, owed.help)
     ranges.assume(Compare(owed.relation, lhs, rhs))
 
 

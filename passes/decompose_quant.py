@@ -22,7 +22,7 @@ axis to fold is moved last by a transpose, and back in the result.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from xdsl.dialects.builtin import (
     Float8E4M3FNType,
@@ -32,7 +32,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, SSAValue
 
-from pyptoc.dialects.expr import Expr
+from pyptoc.dialects.expr import ONE, Expr
 from pyptoc.dialects.pypto.elementwise import GtOp
 from pyptoc.dialects.pypto.quantising import (
     DequantizeOp,
@@ -43,6 +43,7 @@ from pyptoc.dialects.pypto.quantising import (
 from pyptoc.dialects.pypto.reduce import AmaxOp, AminOp, ReductionOp
 from pyptoc.dialects.pypto.shape import FullOp
 from pyptoc.passes.decompose_rows import product
+from pyptoc.passes.obligation import Obligation, pair, sizes_of, value_name
 from pyptoc.passes.scale_groups import may_keep_groups
 from pyptoc.passes.shapes import Shapes
 from pyptoc.passes.steps import Steps, axis_of, replaced
@@ -65,6 +66,7 @@ def quantize(op: QuantizeOp, shapes: Shapes) -> None:
     if op.group is None:
         x, folded, kept = op.source, axis, replaced(dims, axis, 1)
     else:
+        step.owe([_whole_groups(op)])
         size = op.group.value.data
         count = dims[axis].floordiv(size)
         x = step.reshape(op.source, replaced(dims, axis, count, size))
@@ -144,6 +146,8 @@ def _quantized_by(step: Steps, op: QuantizeOp, scale: SSAValue) -> SSAValue:
 def dequantize(op: DequantizeOp, shapes: Shapes) -> None:
     """f32(x), less the zero point, times each scale in turn, rounded at the end."""
     step = Steps.replacing(op, shapes, op.result)
+    if op.group is not None:
+        step.owe(_fitting(op))
     y: SSAValue = step.f32(op.source)
     target = element_type(op.result)
     if op.group is None:
@@ -158,6 +162,48 @@ def dequantize(op: DequantizeOp, shapes: Shapes) -> None:
     else:
         y = _by_groups(step, op, y)
     step.finish([step.cast(y, target)])
+
+
+def _whole_groups(op: QuantizeOp | DequantizeOp) -> Obligation:
+    """The axis of `op` is a whole number of its groups."""
+    axis, length, size = _grouped_axis(op)
+    message = (
+        f"{op.name.partition('.')[2]} in groups of {size}: axis {axis} of "
+        f"{value_name(op.source)} has {{0}} elements"
+    )
+    help = "pad it to {1} elements, or take groups of a size that divides {0}"
+    args = (length, length.ceildiv(size) * size)
+    none = Expr.const(0)
+    return Obligation("==", length.mod(size), none, message, args, "PTO404", help)
+
+
+def _grouped_axis(op: QuantizeOp | DequantizeOp) -> tuple[int, Expr, int]:
+    """The axis that is in groups, how long it is, and how long a group."""
+    assert op.axis is not None
+    assert op.group is not None
+    sizes = sizes_of(op.source)
+    axis = op.axis.value.data % len(sizes)
+    return axis, sizes[axis], op.group.value.data
+
+
+def _fitting(op: DequantizeOp) -> Iterator[Obligation]:
+    """Scales and the zero point have a number for each group, else the sizes of x."""
+    yield _whole_groups(op)
+    want = sizes_of(op.source)
+    axis, length, group = _grouped_axis(op)
+    count = length.floordiv(group)
+    for_groups = f"for the {{1}} groups of {group} of {value_name(op.source)}"
+    for value in (*op.scales, *([] if op.zero_point is None else [op.zero_point])):
+        have = sizes_of(value)
+        for own, size in enumerate(have):
+            at = len(want) - len(have) + own
+            if size == ONE:
+                continue
+            if at != axis:
+                yield pair((op.source, at), (value, own), (want[at], size))
+                continue
+            message = f"dimension {own} of {value_name(value)} is {{0}}, {for_groups}"
+            yield Obligation("==", size, count, message, (size, count), "PTO404")
 
 
 def _by_groups(step: Steps, op: DequantizeOp, y: SSAValue) -> SSAValue:

@@ -182,7 +182,8 @@ class Checks:
         if not shown:
             shown = [comparison.lhs, comparison.rhs]
         code = "PTO401" if op.code is None else op.code.data
-        build.require(comparison, op.message.data, shown, code)
+        help = "" if op.help is None else op.help.data
+        build.require(comparison, op.message.data, shown, code, help)
 
     def _claim(self, op: ClaimOp, build: Builder) -> None:
         iteration = build.index(self._here(self.shapes.expr(op.iteration)))

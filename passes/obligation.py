@@ -14,9 +14,11 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import BlockArgument, SSAValue
 
 from pyptoc.dialects.expr import Expr
+from pyptoc.dialects.pypto.base import LiteralOp
 from pyptoc.dialects.pypto.brackets import shape_of
+from pyptoc.dialects.pypto.elementwise import CastOp
 from pyptoc.dialects.record import record
-from pyptoc.passes.shapes import DimKey, Dims
+from pyptoc.passes.shapes import DimKey, Dims, is_shaped
 
 
 @record
@@ -30,6 +32,8 @@ class Obligation:
     message: str
     args: tuple[Expr, ...]
     code: str = "PTO402"
+    help: str = ""
+    """What would work, with the same `args`."""
 
 
 def sizes_of(value: SSAValue) -> Dims:
@@ -48,7 +52,21 @@ def value_name(value: SSAValue) -> str:
         name = attributes.data.get("pypto.name") if attributes else None
         if isinstance(name, StringAttr):
             return f"%{name.data}"
-    return f"%{value.name_hint}" if value.name_hint else "the tensor"
+    if value.name_hint:
+        return f"%{value.name_hint}"
+    made_of = _of_its_sizes(value)
+    return "the tensor" if made_of is None else value_name(made_of)
+
+
+def _of_its_sizes(value: SSAValue) -> SSAValue | None:
+    """What an elementwise op computed `value` from that has all its dimensions."""
+    op = value.owner
+    if isinstance(op, CastOp | LiteralOp) and is_shaped(value):
+        shape = shape_of(value.type)
+        for operand in filter(is_shaped, op.operands):
+            if shape_of(operand.type) == shape:
+                return operand
+    return None
 
 
 def root_name(key: Hashable) -> str:

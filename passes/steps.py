@@ -98,7 +98,9 @@ class Steps:
         for owed in obligations:
             if ranges.root(owed.lhs) != ranges.root(owed.rhs):
                 condition = Compare(owed.relation, owed.lhs, owed.rhs)
-                self.build.require(condition, owed.message, owed.args, owed.code)
+                self.build.require(
+                    condition, owed.message, owed.args, owed.code, owed.help
+                )
 
     def emit(self, op: Operation) -> SSAValue:
         """Any op with one result."""

@@ -6,11 +6,11 @@ from collections.abc import Hashable, Sequence
 from typing import NoReturn, cast
 
 import numpy as np
-from xdsl.ir import Operation
+from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from pyptoc.dialects.diagnostics import Diagnostic, Note, RunError
 from pyptoc.dialects.expr import Compare
-from pyptoc.dialects.pypto.scalars import AssertOp
+from pyptoc.dialects.pypto.scalars import AssertOp, DimOp
 from pyptoc.dialects.words import counted
 from pyptoc.runtime.memory import Memory
 
@@ -41,20 +41,36 @@ def raise_assertion(op: AssertOp, operands: tuple[int, ...]) -> NoReturn:
     shown = operands[len(op.inputs) :]
     if not shown:
         shown = (compare.lhs.evaluate(known), compare.rhs.evaluate(known))
-    message = op.message.data
-    for number, value in enumerate(shown):
-        message = message.replace(f"{{{number}}}", str(value))
+    message = _filled(op.message.data, shown)
     code = "PTO401" if op.code is None else op.code.data
+    help = "" if op.help is None else _filled(op.help.data, shown)
     names = {
-        f"s{number}": f"%{value.name_hint or number}"
+        f"s{number}": _shown_name(value) or f"%{number}"
         for number, value in enumerate(op.inputs)
     }
     rule = compare.to_string(lambda key: names[cast(str, key)])
     values = ", ".join(
         f"{name} = {known[symbol]}" for symbol, name in sorted(names.items())
     )
-    found = Diagnostic(code, message, op.location, rule=rule, here=values)
+    found = Diagnostic(code, message, op.location, rule=rule, here=values, help=help)
     raise RunError([found])
+
+
+def _filled(text: str, shown: Sequence[int]) -> str:
+    """A text with the numbers that its `{0}`, `{1}` stand for."""
+    for number, value in enumerate(shown):
+        text = text.replace(f"{{{number}}}", str(value))
+    return text
+
+
+def _shown_name(value: SSAValue) -> str:
+    """`%n`, or `dim(%x, 1)` of an argument; empty for what has no name."""
+    if value.name_hint:
+        return f"%{value.name_hint}"
+    size = value.owner
+    if isinstance(size, DimOp) and isinstance(size.source, BlockArgument):
+        return f"dim(%{size.source.name_hint}, {size.axis.value.data})"
+    return ""
 
 
 def check_written(name: str, memory: Memory, at: Operation) -> None:

@@ -10,14 +10,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from xdsl.ir import SSAValue
 
 from pyptoc.dialects.words import counted
 from pyptoc.runtime import numerics
 from pyptoc.runtime.numerics import Array
-from pyptoc.runtime.reference_core import Interpreter, dtype_of, handles
+from pyptoc.runtime.reference_core import Interpreter, dtype_of, handles, hint
 from pyptoc.runtime.reference_math import (
     ONE,
     check_broadcast,
+    is_dynamic_one,
     largest,
     least,
     mean,
@@ -142,7 +144,7 @@ def quantize(interp: Interpreter, op: Any) -> Tensor | tuple[Tensor, ...]:
         kept = (*shape[:axis], 1, *shape[axis + 1 :])
     if op.group is not None:
         size = op.group.value.data
-        _check_groups(interp, op, shape[axis])
+        _check_groups(interp, op, axis, shape[axis])
         kept = (*shape[:axis], shape[axis] // size, *shape[axis + 1 :])
         x = x.reshape(*shape[:axis], shape[axis] // size, size, *shape[axis + 1 :])
         axis += 1
@@ -161,13 +163,33 @@ def quantize(interp: Interpreter, op: Any) -> Tensor | tuple[Tensor, ...]:
     return Tensor(values.reshape(shape)), *shaped
 
 
-def _check_groups(interp: Interpreter, op: Any, length: int) -> None:
+def _check_groups(interp: Interpreter, op: Any, axis: int, length: int) -> None:
     """PTO404 for an axis that is no whole number of the groups of `op`."""
     size = op.group.value.data
     if length % size:
         message = (
-            f"an axis of {counted(length, 'element')} is no whole number of groups of "
-            f"{size}"
+            f"{op.name.partition('.')[2]} in groups of {size}: axis {axis} of "
+            f"{hint(op.source)} has {counted(length, 'element')}"
+        )
+        help = (
+            f"pad it to {-(-length // size) * size} elements, or take groups of a size "
+            f"that divides {length}"
+        )
+        interp.fail(op, "PTO404", message, help=help)
+
+
+def _check_count(
+    interp: Interpreter, op: Any, value: SSAValue, axis: int, count: int
+) -> None:
+    """PTO404 for a parameter without a number for each group; `axis` is -1 or less."""
+    array = interp.array(value, op)
+    if array.ndim < -axis or array.shape[axis] == count:
+        return
+    own = array.ndim + axis
+    if array.shape[axis] != 1 or is_dynamic_one(value, own, array):
+        message = (
+            f"dimension {own} of {hint(value)} is {array.shape[axis]}, for the {count} "
+            f"groups of {op.group.value.data} of {hint(op.source)}"
         )
         interp.fail(op, "PTO404", message)
 
@@ -202,8 +224,11 @@ def dequantize(interp: Interpreter, op: Any) -> Tensor:
     arrays = [interp.array(value, op) for value in parameters]
     if op.group is not None:
         axis = op.axis.value.data % source.ndim - source.ndim
-        _check_groups(interp, op, source.shape[axis])
-        arrays = [_for_each(array, axis, op.group.value.data) for array in arrays]
+        _check_groups(interp, op, source.ndim + axis, source.shape[axis])
+        count = source.shape[axis] // op.group.value.data
+        for value in parameters:
+            _check_count(interp, op, value, axis, count)
+        arrays = [_for_each(a, axis, count, op.group.value.data) for a in arrays]
     values = [op.source, *parameters]
     check_broadcast(interp, op, list(zip(values, [source, *arrays], strict=True)))
     y = numerics.cast(source, "f32")
@@ -214,9 +239,9 @@ def dequantize(interp: Interpreter, op: Any) -> Tensor:
     return Tensor(narrow(y, dtype_of(op.result)))
 
 
-def _for_each(array: Array, axis: int, group: int) -> Array:
-    """What there is for each group along an axis (-1 is the last), for each element."""
-    broadcasts = array.ndim < -axis or array.shape[axis] == 1
+def _for_each(array: Array, axis: int, count: int, group: int) -> Array:
+    """What `count` groups along an axis (-1 is the last) have, for each element."""
+    broadcasts = array.ndim < -axis or array.shape[axis] != count
     return array if broadcasts else np.repeat(array, group, axis=axis)
 
 

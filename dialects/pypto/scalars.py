@@ -381,6 +381,8 @@ class AssertOp(PyptoOp, WithExpr):
     message = prop_def(StringAttr)
     code = opt_prop_def(StringAttr)
     """The code to report, where a pass made this assert."""
+    help = opt_prop_def(StringAttr)
+    """What would work, with `{0}`, `{1}` as in the text."""
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     HIDDEN: ClassVar[tuple[str, ...]] = ("expr", "message")
@@ -414,6 +416,7 @@ class AssertOp(PyptoOp, WithExpr):
         values: Sequence[SSAValue] = (),
         *,
         code: str | None = None,
+        help: str = "",
         location: LocationAttr | None = None,
     ) -> Self:
         call = Call(cls.name, location or UnknownLoc())
@@ -422,6 +425,8 @@ class AssertOp(PyptoOp, WithExpr):
         call.properties["message"] = StringAttr(message)
         if code is not None:
             call.properties["code"] = StringAttr(code)
+        if help:
+            call.properties["help"] = StringAttr(help)
         return cls.finish(call)
 
     @classmethod

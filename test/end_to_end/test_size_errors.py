@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 from end_to_end.indexing_cases import whole_program
 
 from pyptoc.api import compile
-from pyptoc.dialects.diagnostics import RunError
+from pyptoc.dialects.diagnostics import Diagnostic, RunError
 
 Shape = tuple[int, ...]
 
@@ -208,3 +209,81 @@ class TestMinusOne:
     ) -> None:
         x = np.zeros(shape, np.float32)
         assert self.code(text, pipeline, x=x, n=-1) in ("PTO402", "PTO404")
+
+
+@pytest.mark.parametrize("pipeline", ["", None], ids=["interpreted", "compiled"])
+class TestGroups:
+    """Groups of an axis whose size the run knows: what is wrong, in the op's words."""
+
+    def test_no_whole_number(self, pipeline: str | None) -> None:
+        (found,) = self.rejected(pipeline, "", x=(3, 50), s=(3, 3))
+        said = "dequantize in groups of 16: axis 1 of %x has 50 elements"
+        help = "pad it to 64 elements, or take groups of a size that divides 50"
+        assert (found.code, found.message, found.help) == ("PTO404", said, help)
+
+    @pytest.mark.parametrize("count", [1, 3, 5])
+    @pytest.mark.parametrize("name", ["s", "z"])
+    def test_another_number_of_groups(
+        self, pipeline: str | None, name: str, count: int
+    ) -> None:
+        shapes = {"x": (3, 64), "s": (3, 4), "z": (3, 4), name: (3, count)}
+        (found,) = self.rejected(pipeline, "zero_point %z", **shapes)
+        said = f"dimension 1 of %{name} is {count}, for the 4 groups of 16 of %x"
+        assert (found.code, found.message) == ("PTO404", said)
+
+    def test_other_rows(self, pipeline: str | None) -> None:
+        (found,) = self.rejected(pipeline, "", x=(3, 64), s=(2, 4))
+        assert "%x" in found.message
+        assert "%s" in found.message
+
+    def test_quantize(self, pipeline: str | None) -> None:
+        text = whole_program(
+            "%y, %d = pypto.quantize %x axis 0 group 16 to i8",
+            {"x": np.zeros((50, 3), np.float32)},
+            "tensor<?x?xi8>",
+        )
+        program = compile(text, pipeline=pipeline)
+        with pytest.raises(RunError, match="quantize in groups of 16: axis 0 of %x"):
+            program.run(x=np.zeros((50, 3), np.float32))
+
+    def test_one_group(self, pipeline: str | None) -> None:
+        text, inputs = self.program("", x=(3, 16), s=(3, 1))
+        inputs["x"][:], inputs["s"][:] = 5, 0.5
+        y = compile(text, pipeline=pipeline).run(**inputs)["result0"]
+        assert np.array_equal(y, np.full((3, 16), 2.5, np.float32))
+
+    def rejected(
+        self, pipeline: str | None, clause: str, **shapes: Shape
+    ) -> Sequence[Diagnostic]:
+        text, inputs = self.program(clause, **shapes)
+        with pytest.raises(RunError) as failure:
+            compile(text, pipeline=pipeline).run(**inputs)
+        return failure.value.diagnostics
+
+    def program(self, clause: str, **shapes: Shape) -> tuple[str, dict[str, Any]]:
+        kinds = {"x": np.int8, "s": np.float32, "z": np.int32}
+        inputs = {name: np.zeros(shapes[name], kinds[name]) for name in shapes}
+        body = f"%y = pypto.dequantize %x scales %s axis -1 group 16 {clause} to f32"
+        text = whole_program(body, inputs, "tensor<?x?xf32>")
+        return text, inputs
+
+
+@pytest.mark.parametrize(
+    ("body", "shapes", "named"),
+    [
+        ("layer_norm %x, %g, %h eps 1.0e-5", {"x": (3, 8), "g": (7,), "h": (8,)}, "%x"),
+        ("rms_norm %x, %g eps 1.0e-5", {"x": (3, 8), "g": (7,)}, "%x"),
+        ("swiglu %x, %g", {"x": (3, 7), "g": (3, 8)}, "%x"),
+        ("quantize %x scale %g to i8", {"x": (3, 7), "g": (3, 8)}, "%x"),
+    ],
+)
+def test_a_composite_names_its_operands(
+    body: str, shapes: dict[str, Shape], named: str
+) -> None:
+    """Not what its steps compute, which has no name."""
+    inputs = {name: np.zeros(shape, np.float32) for name, shape in shapes.items()}
+    kind = "i8" if "quantize" in body else "f32"
+    text = whole_program(f"%y = pypto.{body}", inputs, f"tensor<?x?x{kind}>")
+    with pytest.raises(RunError, match=f"dimension 1 of {named} is") as failure:
+        compile(text).run(**inputs)
+    assert failure.value.diagnostics[0].rule.endswith(("dim(%g, 0)", "dim(%g, 1)"))
