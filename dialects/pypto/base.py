@@ -89,9 +89,10 @@ from pyptoc.dialects.parse_errors import LexError, diagnose
 from pyptoc.dialects.parsing import LocParser, PoisonedError, has_error
 from pyptoc.dialects.pypto.attrs import TilesAttr, VecTileAttr
 from pyptoc.dialects.pypto.call import Call, merge_literals
+from pyptoc.dialects.pypto.clause_errors import check_no_clause
 from pyptoc.dialects.pypto.infer import refine
 from pyptoc.dialects.pypto.properties import setting_usage
-from pyptoc.dialects.pypto.syntax import Element
+from pyptoc.dialects.pypto.syntax import Element, clauses_of
 from pyptoc.dialects.related import note_tile
 from pyptoc.dialects.words import counted
 
@@ -250,6 +251,7 @@ class PyptoOp(IRDLOperation, ABC):
         try:
             for element in cls.SYNTAX:
                 element.parse(call, parser)
+            check_no_clause(clauses_of(cls.SYNTAX), call, parser)
         except LexError:
             raise
         except ParseError as failure:

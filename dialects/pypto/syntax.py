@@ -23,7 +23,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.printer import Printer
 from xdsl.utils.mlir_lexer import MLIRTokenKind
 
-from pyptoc.dialects.diagnostics import did_you_mean, error
+from pyptoc.dialects.diagnostics import error
 from pyptoc.dialects.literals import (
     Number,
     as_element,
@@ -35,6 +35,7 @@ from pyptoc.dialects.op_docs import clause_sample
 from pyptoc.dialects.parse_errors import starts_line
 from pyptoc.dialects.parsing import LocParser
 from pyptoc.dialects.pypto.call import Call, merge_literals
+from pyptoc.dialects.pypto.clause_errors import check_no_clause
 from pyptoc.dialects.words import counted
 
 if TYPE_CHECKING:
@@ -386,6 +387,11 @@ class Comma(Element):
         pass
 
 
+def clauses_of(syntax: Sequence[Element]) -> list[Clause]:
+    """The clauses of an operation, in their order."""
+    return [element for element in syntax if isinstance(element, Clause)]
+
+
 class Clause(Element):
     """A keyword and what follows it: `scales %a, %b`."""
 
@@ -412,10 +418,12 @@ class Clause(Element):
 
     def _missing(self, call: Call, parser: LocParser) -> None:
         token = parser.token
-        known = [token.span.text] if token.kind == MLIRTokenKind.BARE_IDENT else []
-        near = did_you_mean(self.keyword, known) if known else ""
         kind = parser.ctx.get_optional_op(call.name)
-        shown = clause_sample(kind, self.keyword) if kind and not near else ""
+        shown = ""
+        if kind is not None:
+            syntax = cast("type[PyptoOp]", kind).SYNTAX
+            check_no_clause(clauses_of(syntax), call, parser, self.keyword)
+            shown = clause_sample(kind, self.keyword)
         # Where something else stands in its place, that is where it is missing.
         ends = (MLIRTokenKind.L_BRACE, MLIRTokenKind.COLON, MLIRTokenKind.EOF)
         is_here = token.kind not in ends and not starts_line(token.span)

@@ -9,6 +9,7 @@ What only one op can get wrong is in `test_rejected_programs.py`.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 
@@ -87,12 +88,44 @@ def test_a_clause_is_missing(kind, example) -> None:
 @for_each(WITH_SYNTAX)
 def test_a_clause_is_misspelt(kind, example) -> None:
     for clause in clauses(kind):
-        if clause.optional or len(clause.keyword) < 4:
+        if len(clause.keyword) < 4:
             continue
         wrong = clause.keyword[1] + clause.keyword[0] + clause.keyword[2:]
         text = example.statement.replace(f" {clause.keyword} ", f" {wrong} ")
+        if text == example.statement:
+            continue
         found = rejected(with_statement(example, text))
-        assert (found.code, found.help) == ("PTO142", f"write {clause.keyword}")
+        assert (found.code, found.help) == ("PTO143", f"did you mean {clause.keyword}?")
+
+
+@for_each(WITH_SYNTAX)
+def test_clauses_change_places(kind, example) -> None:
+    """Each clause of the example behind each other one."""
+    found = [clause.keyword for clause in clauses(kind)]
+    written = [
+        match
+        for word in found
+        if (match := re.search(rf" {word} {_VALUE}", example.statement))
+    ]
+    for one, other in itertools.combinations(written, 2):
+        text = example.statement[: one.start()]
+        text += other[0] + example.statement[one.end() : other.start()] + one[0]
+        text += example.statement[other.end() :]
+        said = rejected(with_statement(example, text))
+        assert said.code == "PTO143"
+        assert said.message.endswith(f"stands before '{other[0].split()[0]}'")
+        assert said.rule == f"the order is {', '.join(found)}"
+
+
+@for_each(WITH_SYNTAX)
+def test_a_clause_is_given_twice(kind, example) -> None:
+    for clause in clauses(kind):
+        written = rf"( {clause.keyword} {_VALUE})(?!\S)"
+        text = re.sub(written, r"\1\1", example.statement)
+        if text == example.statement:
+            continue
+        said = rejected(with_statement(example, text))
+        assert said.message == f"'{clause.keyword}' is given twice"
 
 
 WRONG_VALUES = {

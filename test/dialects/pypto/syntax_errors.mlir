@@ -138,8 +138,8 @@ func.func @given_twice(%a: tensor<16x8xf32>) {
 // -----
 
 func.func @misspelt_clause(%a: tensor<16x8xf32>) {
-  // CHECK: :[[# @LINE + 2]]:21: error[PTO142]: sum needs 'axis ...'
-  // CHECK: help: write axis
+  // CHECK: :[[# @LINE + 2]]:21: error[PTO143]: sum has no clause 'axs'
+  // CHECK: help: did you mean axis?
   %y = pypto.sum %a axs -1
   func.return
 }
