@@ -18,13 +18,9 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Operation
 
-from pyptoc.dialects.diagnostics import (
-    CompileError,
-    Diagnostic,
-    did_you_mean,
-    file_place,
-)
+from pyptoc.dialects.diagnostics import CompileError, Diagnostic, file_place
 from pyptoc.dialects.literals import items
+from pyptoc.dialects.near import did_you_mean
 from pyptoc.dialects.subscripts import DYNAMIC
 
 CASES = "pypto.cases"

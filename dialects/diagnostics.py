@@ -242,17 +242,3 @@ def place_of(location: Attribute | None) -> str:
     if isinstance(location, FileLineColLoc):
         return f"{location.filename.data}:{location.line.data}:{location.column.data}"
     return ""
-
-
-def nearest(word: str, known: Iterable[str]) -> str | None:
-    """The known word that is most like another one; None if none is."""
-    from difflib import get_close_matches
-
-    near = get_close_matches(word, list(known), n=1, cutoff=0.6)
-    return near[0] if near else None
-
-
-def did_you_mean(word: str, known: Iterable[str], prefix: str = "") -> str:
-    """A help text with the nearest known word, or the empty string."""
-    near = nearest(word, known)
-    return f"did you mean {prefix}{near}?" if near is not None else ""

@@ -15,13 +15,8 @@ from xdsl.utils.exceptions import ParseError
 from xdsl.utils.lexer import Input, Span
 from xdsl.utils.mlir_lexer import MLIRToken, MLIRTokenKind
 
-from pyptoc.dialects.diagnostics import (
-    Diagnostic,
-    did_you_mean,
-    error,
-    location_of,
-    nearest,
-)
+from pyptoc.dialects.diagnostics import Diagnostic, error, location_of
+from pyptoc.dialects.near import did_you_mean, nearest
 from pyptoc.dialects.words import counted
 
 _PYTHON_FLOAT = re.compile(r"(?<![\w.%@#!$])\d+[eE][+-]?\d+")

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, NoReturn
 from xdsl.utils.lexer import Span
 from xdsl.utils.mlir_lexer import MLIRToken, MLIRTokenKind
 
-from pyptoc.dialects.diagnostics import Diagnostic, error, location_of, nearest
+from pyptoc.dialects.diagnostics import Diagnostic, error, location_of
+from pyptoc.dialects.near import nearest
 from pyptoc.dialects.parse_errors import name_position, starts_statement
 
 if TYPE_CHECKING:

@@ -24,8 +24,9 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Operation, TypedAttribute
 
-from pyptoc.dialects.diagnostics import Note, did_you_mean, error, place_of
+from pyptoc.dialects.diagnostics import Note, error, place_of
 from pyptoc.dialects.literals import NAME_RULE, items, names_an_array
+from pyptoc.dialects.near import did_you_mean
 from pyptoc.dialects.parsing import ErrorOp, LocParser, has_error
 from pyptoc.dialects.subscripts import DYNAMIC
 from pyptoc.dialects.words import counted

@@ -20,14 +20,9 @@ from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue
 from xdsl.traits import NoTerminator
 from xdsl.utils.exceptions import VerifyException
 
-from pyptoc.dialects.diagnostics import (
-    MAX_ERRORS,
-    CompileError,
-    Diagnostic,
-    Note,
-    did_you_mean,
-)
+from pyptoc.dialects.diagnostics import MAX_ERRORS, CompileError, Diagnostic, Note
 from pyptoc.dialects.error_list import limited
+from pyptoc.dialects.near import did_you_mean
 from pyptoc.dialects.record import record
 from pyptoc.dialects.verify_op import Look, kind_of, look_of, verify_op
 

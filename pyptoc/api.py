@@ -82,7 +82,7 @@ class Program:
         the text then kept. Raises `ValueError` for a stage that there is not.
         """
         from pyptoc.dialects.context import make_context
-        from pyptoc.dialects.diagnostics import did_you_mean
+        from pyptoc.dialects.near import did_you_mean
         from pyptoc.manager import run_passes
         from pyptoc.passes import LEVELS
         from pyptoc.printing import module_text
@@ -268,7 +268,7 @@ def _refuse_unknown(
     signature: Signature, given: Iterable[str], sizes: Sequence[str] = ()
 ) -> None:
     # In a file a spare array is only a warning; in a call it is a typing error.
-    from pyptoc.dialects.diagnostics import did_you_mean
+    from pyptoc.dialects.near import did_you_mean
 
     names = [argument.name for argument in signature.arguments]
     for name in given:

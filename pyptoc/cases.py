@@ -74,7 +74,7 @@ def corpus_case(name: str, case: str) -> tuple[Any, Any]:
 
 
 def _no_case(name: str, case: str, cases: Iterable[str]) -> NoReturn:
-    from pyptoc.dialects.diagnostics import did_you_mean
+    from pyptoc.dialects.near import did_you_mean
 
     listed = list(cases)
     hint = did_you_mean(case, listed) or f"cases: {', '.join(listed) or 'none'}"

@@ -354,7 +354,7 @@ def _dumps(unit: Unit, options: Options) -> list[Watcher]:
 
 
 def _check_names(options: Options, passes: list[PyptocPass]) -> None:
-    from pyptoc.dialects.diagnostics import did_you_mean
+    from pyptoc.dialects.near import did_you_mean
 
     present = [each.name for each in passes]
     choosing = ["infer-tiles"] if options.print_tile_candidates else []

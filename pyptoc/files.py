@@ -32,7 +32,7 @@ def operator_name(name: str) -> str:
 
     if name[1:] in names():
         return name[1:]
-    from pyptoc.dialects.diagnostics import did_you_mean
+    from pyptoc.dialects.near import did_you_mean
 
     hint = did_you_mean(name[1:], names(), "@") or "pyptoc --list-operators names them"
     raise UsageError(f"there is no operator {name}", hint)

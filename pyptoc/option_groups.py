@@ -67,11 +67,9 @@ def _nearest(message: str) -> str:
     found = re.search(r"invalid choice: '(.*)' \(choose from (.*)\)", message)
     if found is None:
         return ""
-    from difflib import get_close_matches
+    from pyptoc.dialects.near import did_you_mean
 
-    choices = found[2].replace("'", "").split(", ")
-    close = get_close_matches(found[1], choices, n=1, cutoff=0.6)
-    return f"did you mean {close[0]}?" if close else ""
+    return did_you_mean(found[1], found[2].replace("'", "").split(", "))
 
 
 def _names(text: str) -> list[str]:

@@ -197,10 +197,7 @@ def _is_registered(name: str, modules: Sequence[str]) -> bool:
 
 
 def _unknown_option(name: str, known: list[str]) -> NoReturn:
-    from difflib import get_close_matches
+    from pyptoc.dialects.near import did_you_mean
 
-    close = get_close_matches(name, known, n=1, cutoff=0.6)
-    raise UsageError(
-        f"unknown option '{name}'",
-        f"did you mean {close[0]}?" if close else "pyptoc --help lists the options",
-    )
+    hint = did_you_mean(name, known) or "pyptoc --help lists the options"
+    raise UsageError(f"unknown option '{name}'", hint)

@@ -15,7 +15,7 @@ import textwrap
 from itertools import pairwise
 from typing import Any
 
-from pyptoc.dialects.diagnostics import did_you_mean
+from pyptoc.dialects.near import did_you_mean
 from pyptoc.passes import LEVELS, PASSES, pass_class, pass_names
 from pyptoc.passes.base import PyptocPass
 from pyptoc.tables import table

@@ -102,7 +102,7 @@ class Pipeline:
     def _places(self, name: str) -> list[int]:
         places = [at for at, each in enumerate(self._passes) if each.name == name]
         if not places:
-            from pyptoc.dialects.diagnostics import did_you_mean
+            from pyptoc.dialects.near import did_you_mean
 
             hint = did_you_mean(name, self.names) or f"it is {self}"
             raise ValueError(f"no pass '{name}' in the pipeline; {hint}")

@@ -20,7 +20,8 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
-from pyptoc.dialects.diagnostics import did_you_mean, error
+from pyptoc.dialects.diagnostics import error
+from pyptoc.dialects.near import did_you_mean
 from pyptoc.dialects.record import record
 from pyptoc.passes import DEFAULT_PIPELINE, LEVELS, pass_class, pass_names
 

@@ -14,7 +14,8 @@ from copy import deepcopy
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from pyptoc.dialects.diagnostics import CompileError, did_you_mean
+from pyptoc.dialects.diagnostics import CompileError
+from pyptoc.dialects.near import did_you_mean
 from pyptoc.dialects.record import record
 from pyptoc.dialects.walk import ASSIGNMENTS, ORDERS
 from pyptoc.passes import PASSES

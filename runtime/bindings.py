@@ -15,7 +15,8 @@ from collections.abc import Sequence
 from dataclasses import field
 from typing import Any
 
-from pyptoc.dialects.diagnostics import did_you_mean, error
+from pyptoc.dialects.diagnostics import error
+from pyptoc.dialects.near import did_you_mean
 from pyptoc.dialects.record import record
 from pyptoc.runtime.signature import Signature
 

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pyptoc.dialects.diagnostics import did_you_mean, error
+from pyptoc.dialects.diagnostics import error
+from pyptoc.dialects.near import did_you_mean
 from pyptoc.dialects.record import record
 from pyptoc.runtime.signature import Result, Tolerance, type_name
 

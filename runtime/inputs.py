@@ -19,14 +19,8 @@ from numpy.lib.npyio import NpzFile
 from xdsl.dialects.builtin import Float8E8M0FNUType, IndexType
 from xdsl.ir import Attribute
 
-from pyptoc.dialects.diagnostics import (
-    CompileError,
-    Diagnostic,
-    Note,
-    did_you_mean,
-    error,
-    place_of,
-)
+from pyptoc.dialects.diagnostics import CompileError, Diagnostic, Note, error, place_of
+from pyptoc.dialects.near import did_you_mean
 from pyptoc.dialects.record import record
 from pyptoc.runtime.bindings import Bindings
 from pyptoc.runtime.numerics import storage_dtype

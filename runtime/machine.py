@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from pyptoc.dialects.diagnostics import error
+from pyptoc.dialects.near import nearest
 from pyptoc.runtime.machine_file import check_whole, read_table, refuse
 from pyptoc.runtime.machine_keys import SPACES
 
@@ -165,11 +166,9 @@ def load_machine(name_or_path: str | Path) -> Machine:
 
 
 def _unknown(name: str) -> NoReturn:
-    from difflib import get_close_matches
-
     known = machine_names()
-    close = get_close_matches(name, known, n=1, cutoff=0.5)
-    hint = f"did you mean '{close[0]}'? " if close else ""
+    close = nearest(name, known, cutoff=0.5)
+    hint = f"did you mean '{close}'? " if close else ""
     error(
         None,
         "PTO510",

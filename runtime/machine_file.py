@@ -18,12 +18,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn, cast
 
-from pyptoc.dialects.diagnostics import (
-    CompileError,
-    Diagnostic,
-    did_you_mean,
-    file_location,
-)
+from pyptoc.dialects.diagnostics import CompileError, Diagnostic, file_location
+from pyptoc.dialects.near import did_you_mean, nearest
 from pyptoc.dialects.record import record
 from pyptoc.runtime.machine_checks import Problem, inconsistencies
 from pyptoc.runtime.machine_keys import TREE, WILD, Key, Kind
@@ -111,17 +107,10 @@ def wrong_value(kind: Kind, value: object) -> str:
     words = cast("list[str]", value if isinstance(value, list) else [value])
     for word in words if kind.allowed else ():
         if word not in kind.allowed:
-            near = _near(word, kind.allowed)
-            hint = f"; did you mean '{near[0]}'?" if near else ""
+            near = nearest(word, kind.allowed)
+            hint = f"; did you mean '{near}'?" if near else ""
             return f"'{word}' is none of {', '.join(kind.allowed)}{hint}"
     return ""
-
-
-def _near(word: str, known: Sequence[str]) -> list[str]:
-    """What was perhaps meant, if anything."""
-    from difflib import get_close_matches
-
-    return get_close_matches(word, known, n=1)
 
 
 def _shown(value: object) -> str:
@@ -140,10 +129,12 @@ def _wrong_entries(
         here = (*path, name)
         if name not in allowed:
             known = (*allowed, BASE) if not path else allowed
-            near = _near(name, known)
-            hint = f"; did you mean '{near[0]}'?" if near else ""
+            near = nearest(name, known)
+            hint = f"; did you mean '{near}'?" if near else ""
             listed = f"it is one of {', '.join(known)}"
-            yield Problem(here, f"unknown key{hint}", rule=listed, guess=near[:1])
+            yield Problem(
+                here, f"unknown key{hint}", rule=listed, guess=[near] if near else []
+            )
             continue
         below: Any = node.get(name) or node.get("*")
         if isinstance(below, Key):

@@ -11,7 +11,8 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
-from pyptoc.dialects.diagnostics import CompileError, Diagnostic, did_you_mean
+from pyptoc.dialects.diagnostics import CompileError, Diagnostic
+from pyptoc.dialects.near import did_you_mean
 from pyptoc.runtime.inputs import as_storage, load_npz
 from pyptoc.runtime.numerics import storage_dtype
 from pyptoc.runtime.signature import Result

@@ -32,7 +32,8 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
 
-from pyptoc.dialects.diagnostics import did_you_mean, error
+from pyptoc.dialects.diagnostics import error
+from pyptoc.dialects.near import did_you_mean
 from pyptoc.dialects.pypto.attrs import DataAttr, DataRule, TolAttr
 from pyptoc.dialects.record import record
 from pyptoc.runtime.numerics import STORAGE

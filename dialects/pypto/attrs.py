@@ -19,7 +19,7 @@ from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
-from pyptoc.dialects.diagnostics import did_you_mean
+from pyptoc.dialects.near import did_you_mean
 from pyptoc.dialects.record import record
 from pyptoc.dialects.walk import ASSIGNMENTS, Walk, parse_walk
 

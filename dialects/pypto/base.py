@@ -76,13 +76,14 @@ from xdsl.utils.exceptions import ParseError, VerifyException
 from xdsl.utils.mlir_lexer import MLIRTokenKind
 
 from pyptoc.dialects.context import PyptocContext
-from pyptoc.dialects.diagnostics import CompileError, did_you_mean, error
+from pyptoc.dialects.diagnostics import CompileError, error
 from pyptoc.dialects.literals import (
     STARTS_VALUE,
     located,
     parse_setting,
     print_settings,
 )
+from pyptoc.dialects.near import did_you_mean
 from pyptoc.dialects.op_definition import verified_alone
 from pyptoc.dialects.op_docs import sample
 from pyptoc.dialects.parse_errors import LexError, diagnose

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, NoReturn
 from xdsl.utils.lexer import Span
 from xdsl.utils.mlir_lexer import MLIRTokenKind
 
-from pyptoc.dialects.diagnostics import did_you_mean, error
+from pyptoc.dialects.diagnostics import error
+from pyptoc.dialects.near import did_you_mean
 from pyptoc.dialects.parse_errors import starts_line
 
 if TYPE_CHECKING:

@@ -10,8 +10,9 @@ from xdsl.parser import UnresolvedOperand
 from xdsl.utils.lexer import Span
 from xdsl.utils.mlir_lexer import MLIRToken, MLIRTokenKind
 
-from pyptoc.dialects.diagnostics import did_you_mean, error
+from pyptoc.dialects.diagnostics import error
 from pyptoc.dialects.expr import Compare, Expr, ExprSyntaxError, parse_compare
+from pyptoc.dialects.near import did_you_mean
 from pyptoc.dialects.parse_errors import end_before
 from pyptoc.dialects.parsing import LocParser, PoisonedError, has_error
 from pyptoc.dialects.pypto.call import Call

@@ -20,7 +20,7 @@ from xdsl.ir import Attribute, SSAValue, TypeAttribute
 from xdsl.irdl import AttrConstraint
 from xdsl.printer import Printer
 
-from pyptoc.dialects.diagnostics import did_you_mean, error
+from pyptoc.dialects.diagnostics import error
 from pyptoc.dialects.literals import (
     Number,
     format_float,
@@ -30,6 +30,7 @@ from pyptoc.dialects.literals import (
     parse_integer,
     parse_number,
 )
+from pyptoc.dialects.near import did_you_mean
 from pyptoc.dialects.parsing import LocParser
 from pyptoc.dialects.pypto.call import Call
 from pyptoc.dialects.pypto.syntax import (

@@ -20,7 +20,7 @@ from xdsl.printer import Printer
 from xdsl.utils.lexer import Span
 from xdsl.utils.mlir_lexer import MLIRTokenKind
 
-from pyptoc.dialects.diagnostics import did_you_mean, error
+from pyptoc.dialects.diagnostics import error
 from pyptoc.dialects.literals import (
     Number,
     at_number,
@@ -28,6 +28,7 @@ from pyptoc.dialects.literals import (
     located,
     parse_number,
 )
+from pyptoc.dialects.near import did_you_mean
 from pyptoc.dialects.parse_errors import end_before
 from pyptoc.dialects.parsing import LocParser
 from pyptoc.dialects.record import record

@@ -165,7 +165,13 @@ def test_the_program_is_right() -> None:
         ),
         ("to bf16", "ot bf16", "10:22", "cast needs 'to ...'", "write to i32"),
         ("to bf16", "bf16", "10:22", "cast needs 'to ...'", "write to i32"),
-        ("axis 0", "axsi 0", "9:28", "concat has no clause 'axsi'", "did you mean axis?"),
+        (
+            "axis 0",
+            "axsi 0",
+            "9:28",
+            "concat has no clause 'axsi'",
+            "did you mean axis?",
+        ),
         ("axis 0", "", "9:8", "concat needs 'axis ...'", "write axis"),
         (
             "tag =",

@@ -1,0 +1,42 @@
+"""A word in capitals is as near to what was meant as one in small letters."""
+
+from __future__ import annotations
+
+import pytest
+from building import CONTEXT
+
+from pyptoc.dialects.diagnostics import CompileError
+from pyptoc.dialects.near import did_you_mean, nearest
+from pyptoc.dialects.parsing import parse_module
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [
+        ("EXP %x", "pypto.exp"),
+        ("exp %X", "%x (op.mlir:1:14)"),
+        ("sum %x AXIS 0", "axis"),
+        ("sum %x axis 0 {KEEPDIM}", "keepdim"),
+        ("cast %x to BF16", "bf16"),
+        ("cast %x to f8e4m3fn", "f8E4M3FN"),
+        ("cast %x to bf16 mode RINT", "rint"),
+        ("exp %x {tile = #PYPTO.VEC<4>}", "#pypto.vec"),
+        ("scalar SQRT(2.0) : f32", "sqrt"),
+        ("index 4 FLOORDIV 2", "floordiv"),
+    ],
+)
+def test_case_does_not_count(wrong: str, right: str) -> None:
+    text = (
+        f"func.func @f(%x: tensor<4xf32>) {{\n  %y = pypto.{wrong}\n  func.return\n}}"
+    )
+    with pytest.raises(CompileError) as failure:
+        parse_module(text, "op.mlir", CONTEXT)
+    (found,) = failure.value.diagnostics
+    assert found.help == f"did you mean {right}?"
+
+
+def test_the_name_is_given_as_it_is_known() -> None:
+    assert nearest("m", ["K", "M"]) == "M"
+    assert nearest("MM", ["mm", "Mm"]) == "mm"
+    assert nearest("xyz", ["K", "M"]) is None
+    assert did_you_mean("CUBE", ["cube", "vec"], "#") == "did you mean #cube?"
