@@ -25,6 +25,7 @@ from pyptoc.dialects.error_list import limited
 from pyptoc.dialects.near import did_you_mean
 from pyptoc.dialects.record import record
 from pyptoc.dialects.verify_op import Look, kind_of, look_of, verify_op
+from pyptoc.dialects.words import counted
 
 if TYPE_CHECKING:
     from pyptoc.dialects.npu_kernel import LaunchOp
@@ -54,6 +55,7 @@ def verify_module(module: ModuleOp, verified: Verified | None = None) -> None:
     What `verified` knows and nobody changed since is not looked at again.
     """
     verified = verified or Verified()
+    _check_body(module)
     verifier = _Verifier(verified)
     verifier.check(module)
     verifier.symbols(module)
@@ -62,6 +64,21 @@ def verify_module(module: ModuleOp, verified: Verified | None = None) -> None:
     if verifier.found:
         raise CompileError(limited(verifier.found, MAX_ERRORS))
     verified.known |= verifier.fresh
+
+
+def _check_body(module: ModuleOp) -> None:
+    """Raises where a module is not one block without arguments."""
+    blocks = [block for region in module.regions for block in region.blocks]
+    if len(module.regions) == 1 and len(blocks) == 1 and not blocks[0].args:
+        return
+    have = (
+        f"{counted(len(module.regions), 'region')} of {counted(len(blocks), 'block')}"
+    )
+    if blocks and blocks[0].args:
+        have = f"a block with {counted(len(blocks[0].args), 'argument')}"
+    message = f"{module.name} has {have}"
+    rule = "a module is one block of functions and kernels, without arguments"
+    raise CompileError([Diagnostic(OPERATION, message, module.location, rule=rule)])
 
 
 def snapshot_of(isolated: Operation) -> Snapshot:

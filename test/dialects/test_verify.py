@@ -353,3 +353,26 @@ func.func @f(%n: index) {
     assert any(
         "PTO170: scf.while: Block arg" in found for found in findings(parse(text))
     )
+
+
+# The module's body --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("body", "have"),
+    [
+        ("({}, {})", "2 regions of 0 blocks"),
+        ("({})", "1 region of 0 blocks"),
+        ("", "0 regions of 0 blocks"),
+        (
+            "({\n^a:\nfunc.func private @g()\n^b:\nfunc.func private @h()\n})",
+            "2 blocks",
+        ),
+        ("({\n^a(%x: index):\nfunc.func private @g()\n})", "a block with 1 argument"),
+    ],
+)
+def test_a_module_is_one_block(body: str, have: str) -> None:
+    module = parse(f'"builtin.module"() {body} : () -> ()')
+    (found,) = findings(module)
+    assert found.startswith("1: PTO170: builtin.module has ")
+    assert found.endswith(have)
