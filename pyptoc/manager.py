@@ -83,7 +83,11 @@ def run_passes(
 
 def _apply(each: PyptocPass, context: PyptocContext, module: ModuleOp) -> None:
     try:
-        each.apply(context, module)
+        try:
+            each.apply(context, module)
+        except SystemExit as leaving:
+            trace = leaving.__traceback__
+            raise LeavingError(leaving.code).with_traceback(trace) from None
     except Exception as problem:
         if not _is_of_the_program(problem, each):
             problem.add_note(f"{_IN_PASS}'{each.name}'")
@@ -109,6 +113,10 @@ def _verify(each: PyptocPass, module: ModuleOp, verified: Verified) -> None:
         verify_module(module, verified)
     except Exception as problem:
         raise BrokenIRError(each.name, problem) from problem
+
+
+class LeavingError(Exception):
+    """A pass called `sys.exit`: it has failed, but does not end the command."""
 
 
 class BrokenIRError(Exception):

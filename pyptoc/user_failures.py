@@ -26,7 +26,7 @@ from pyptoc.dialects.diagnostics import (
     Note,
     file_location,
 )
-from pyptoc.manager import BrokenIRError, failing_pass
+from pyptoc.manager import BrokenIRError, LeavingError, failing_pass
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import FileLineColLoc
@@ -69,6 +69,10 @@ def _said(error: Exception) -> Diagnostic:
         message = f"[{first.code}] {first.message}"
         return replace(first, code=CODE, message=message, label="", notes=notes)
     text = (str(error).splitlines() or [""])[0]
+    if isinstance(error, LeavingError):
+        code = "" if error.args == (None,) else repr(error.args[0])
+        help = "a pass returns, or raises an exception that says what is wrong"
+        return Diagnostic(CODE, f"it called sys.exit({code})", help=help)
     said = f"{type(error).__name__}: {text}" if text else type(error).__name__
     return Diagnostic(CODE, said)
 

@@ -55,17 +55,20 @@ def load(name: str) -> None:
     sys.modules[module.__name__] = module
     try:
         exec(compile(text, name, "exec", dont_inherit=True), module.__dict__)
-    except Exception as problem:
+    except (Exception, SystemExit) as problem:
         del sys.modules[module.__name__]
         raise LoadError(f"{_place(problem, name)}: {_what(problem)}") from problem
 
 
-def _what(problem: Exception) -> str:
+def _what(problem: BaseException) -> str:
+    if isinstance(problem, SystemExit):
+        code = "" if problem.code is None else repr(problem.code)
+        return f"it called sys.exit({code})"
     text = problem.msg if isinstance(problem, SyntaxError) else str(problem)
-    return f"{type(problem).__name__}: {text}"
+    return f"{type(problem).__name__}: {text}" if text else type(problem).__name__
 
 
-def _place(problem: Exception, name: str) -> str:
+def _place(problem: BaseException, name: str) -> str:
     """The line of the file where it failed."""
     if isinstance(problem, SyntaxError) and problem.filename == name:
         return f"{name}:{problem.lineno}"

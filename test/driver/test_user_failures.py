@@ -96,6 +96,26 @@ def test_the_line_and_the_operation(body, place, said, carets, folder) -> None:
     assert lines[3].strip() == "note: while it looked at pypto.exp (op.mlir:3:8)"
 
 
+@pytest.mark.parametrize("said", ["", "3", "'no'"])
+def test_a_pass_that_ends_the_process(said, folder) -> None:
+    code, lines = failing(f"        import sys\n        sys.exit({said})\n")
+    assert code == 2
+    head = "mine.py:11:9: error[PTO515]: your pass 'mine' failed: it called"
+    assert lines[0] == f"{head} sys.exit({said})"
+    assert "help: a pass returns, or raises" in "\n".join(lines)
+
+
+def test_a_module_of_two_blocks(folder) -> None:
+    body = """\
+        from xdsl.ir import Block
+        module.body.add_block(Block())
+"""
+    code, lines = failing(body)
+    assert code == 2
+    assert "your pass 'mine' left IR that does not verify" in lines[0]
+    assert "note: builtin.module has 1 region of 2 blocks" in "\n".join(lines)
+
+
 def test_in_code_that_theirs_calls(folder) -> None:
     """xDSL raises it; the line is the innermost of theirs."""
     code, lines = failing(PATTERN)
