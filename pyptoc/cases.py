@@ -112,13 +112,26 @@ def bind_case(
     """
     Add the bindings of a case that the file itself names.
 
+    Raises as `file_case` does, and `CompileError` PTO501 for names that the function
+    does not have.
+    """
+    from pyptoc.runtime.bindings import bind
+    from pyptoc.sweep_spec import show
+
+    for key, value in file_case(module, name, case).items():
+        bind(bound, signature, key, value, f"case '{case}': {key} = {show(value)}")
+
+
+def file_case(module: ModuleOp, name: str, case: str) -> dict[str, Any]:
+    """
+    The numbers, and lists of them, that a case of the file `name` binds.
+
     Raises `UsageError` PTO500 for a case that is not there, `CompileError` PTO501 for
-    one that binds anything but numbers to names of the function.
+    one that binds anything else.
     """
     from xdsl.dialects.builtin import DictionaryAttr
 
     from pyptoc.dialects.diagnostics import error
-    from pyptoc.runtime.bindings import bind
 
     cases = _file_cases(module)
     if case not in cases:
@@ -127,13 +140,14 @@ def bind_case(
     help = "pypto.cases = {decode = {t = 8, group_list = [3, 5]}}"
     if not isinstance(values, DictionaryAttr):
         error(None, "PTO501", f"{shown} is {values}: no names and values", help=help)
+    found: dict[str, Any] = {}
     for key, attribute in values.data.items():
-        binding = f"{shown}: {key} = {attribute}"
         try:
-            value = _value(attribute)
+            found[key] = _value(attribute)
         except ValueError:
+            binding = f"{shown}: {key} = {attribute}"
             error(None, "PTO501", f"{binding}: no number, no list of them", help=help)
-        bind(bound, signature, key, value, binding)
+    return found
 
 
 def _file_cases(module: ModuleOp) -> dict[str, Attribute]:

@@ -108,8 +108,6 @@ def _check_case(options: Options) -> None:
             raise UsageError("--case and --inputs exclude each other")
         if is_operator(options.input) and options.random_inputs is not None:
             raise UsageError(f"a case of {options.input} has inputs, no random ones")
-        if options.sweep:
-            raise UsageError("a sweep takes no --case", "sizes by --bind or bind.NAME")
     if options.write_golden and not _has_golden(options):
         raise UsageError(
             "--write-golden needs a case of the corpus: @NAME --case=CASE",

@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from pyptoc.dialects.words import counted
+from pyptoc.made_up import origin_lines
 from pyptoc.options import Options
 from pyptoc.runtime.units import size_text, time_text
 from pyptoc.step_times import Timing
@@ -101,7 +102,7 @@ def report(timeline: Timeline) -> list[str]:
         f"{name} {100 * timeline.near(name):.0f} %"
         for name in sorted(timeline.roofs, key=timeline.near, reverse=True)
     )
-    lines = [
+    return [
         f"{head}   modelled, not measured (calibration: docs/timing.md)",
         f"total     {time_text(timeline.seconds)}   bound: {_bound(timeline)}   "
         f"launch {time_text(machine.launch_seconds)}",
@@ -110,13 +111,8 @@ def report(timeline: Timeline) -> list[str]:
         f"roofs     {near}   (of the time, at least needed for each)",
         *_limited(timeline),
         f"path      {_path(timeline.path)}",
+        *origin_lines(timeline.assumed, timeline.recorded),
     ]
-    if timeline.assumed:
-        lines.append(f"assumed   values of {', '.join(timeline.assumed)} are made up")
-    if timeline.recorded:
-        names = ", ".join(timeline.recorded)
-        lines.append(f"recorded  values of {names} are from a run of the program")
-    return lines
 
 
 def _bound(timeline: Timeline) -> str:

@@ -18,6 +18,7 @@ from pathlib import Path
 from pyptoc.dialects.diagnostics import CompileError, error
 from pyptoc.dialects.words import counted
 from pyptoc.files import read_source, write_text
+from pyptoc.made_up import origin_lines
 from pyptoc.options import Options
 from pyptoc.report import Reporter
 from pyptoc.runtime.machine import machine_table
@@ -59,7 +60,7 @@ def _sweep(options: Options, reporter: Reporter) -> int:
     if options.sweep_plot is not None:
         check_plot(options.sweep_plot)
     assert options.input is not None
-    name, text = read_source(options.input)
+    name, text = read_source(options.input, options.case)
     reporter.sources[name] = text
     pipeline = options.pipeline
     if pipeline is None and options.compile_to == "tensor":
@@ -73,7 +74,9 @@ def _sweep(options: Options, reporter: Reporter) -> int:
         entry=options.entry,
         bind=options.bind,
         seed=options.random_inputs,
+        case=None if options.case is None else (options.input, options.case),
     )
+    _check_sizes(plan)
     rows = _run(plan, options)
     _write(rows, options)
     if all(row.error for row in rows) and len({row.details for row in rows}) == 1:
@@ -108,6 +111,21 @@ def _check(options: Options) -> None:
         )
     if options.compile_to not in (None, "program"):
         raise UsageError("a sweep compiles to a program", "leave out --compile-to")
+
+
+def _check_sizes(plan: Plan) -> None:
+    """A case of the corpus has inputs, whose sizes are what they are."""
+    if plan.common.case is None:
+        return
+    operator, case = plan.common.case
+    for axis in plan.axes:
+        head, _, name = axis.name.partition(".")
+        if head == "bind" and name in plan.operator.signature.dims:
+            raise UsageError(
+                f"{axis.name} is swept, and --case={case} of {operator} has its own "
+                f"{name}",
+                "leave out --case; other sizes by --bind",
+            )
 
 
 def _run(plan: Plan, options: Options) -> list[SweepRow]:
@@ -175,15 +193,13 @@ def lines_of(rows: Sequence[SweepRow], plan: Plan) -> list[str]:
     name = plan.operator.signature.name
     points = f"{len(rows)} point{'s' * (len(rows) != 1)}{wrong}"
     head = f"{name} on {machine}: {points}   modelled, not measured"
-    lines = [head, *table([header, *cells])]
-    assumed = dict.fromkeys(name for row in rows for name in row.assumed)
-    if assumed:
-        lines.append(f"assumed   values of {', '.join(assumed)} are made up")
-    recorded = dict.fromkeys(name for row in rows for name in row.recorded)
-    if recorded:
-        names = ", ".join(recorded)
-        lines.append(f"recorded  values of {names} are from runs of the program")
-    return lines
+    assumed = (name for row in rows for name in row.assumed)
+    recorded = (name for row in rows for name in row.recorded)
+    return [
+        head,
+        *table([header, *cells]),
+        *origin_lines(assumed, recorded, "runs"),
+    ]
 
 
 def _figures(row: SweepRow, best: SweepRow | None) -> tuple[str, ...]:

@@ -28,6 +28,10 @@ SOURCE = "<source>"
 """The source's name in `details`: where it lies decides nothing."""
 
 
+FOLDERS = ("", "dialects", "dialects/pypto", "passes", "runtime", "operators")
+"""What decides results: the compiler, and the inputs of the corpus."""
+
+
 @dataclass(frozen=True)
 class TileEdit:
     """A part of a tile that a point gives to the ops with a tag, or to all."""
@@ -52,6 +56,8 @@ class Job:
     bind: tuple[str, ...]
     seed: int | None
     tiles: tuple[TileEdit, ...]
+    case: tuple[str, str] | None = None
+    """An operator of the corpus and one of its cases, which has all inputs."""
 
     @cached_property
     def key(self) -> str:
@@ -71,7 +77,7 @@ def tool_digest() -> str:
 
     digest = hashlib.sha256(pyptoc.__version__.encode())
     root = Path(__file__).parent
-    for folder in ("", "dialects", "dialects/pypto", "passes", "runtime"):
+    for folder in FOLDERS:
         for path in sorted((root / folder).glob("*.py")):
             digest.update(f"{folder}/{path.name}".encode())
             digest.update(path.read_bytes())
@@ -103,10 +109,21 @@ def _simulate(job: Job) -> Timeline:
     from pyptoc.runtime.inputs import accept
     from pyptoc.runtime.timing import simulate
 
-    program = _compiled(replace(job, bind=(), seed=None))
+    program = _compiled(replace(job, bind=(), seed=None, case=None))
     signature = program.signature
-    inputs = accept(signature, {}, "--bind", parse_bindings(job.bind, signature))
+    arrays: dict[str, Any] = {} if job.case is None else _inputs(*job.case)
+    source = "--bind" if job.case is None else f"--case={job.case[1]}"
+    inputs = accept(signature, arrays, source, parse_bindings(job.bind, signature))
     return simulate(program.module, program.machine, signature, inputs, job.seed)
+
+
+@lru_cache(maxsize=1)
+def _inputs(operator: str, case: str) -> dict[str, Any]:
+    """The inputs of all points of a sweep."""
+    from pyptoc.cases import corpus_case
+
+    module, each = corpus_case(operator, case)
+    return module.inputs(each)
 
 
 @lru_cache(maxsize=4)

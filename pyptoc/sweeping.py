@@ -27,6 +27,7 @@ from pyptoc.sweep_keys import Draft, Operator, Setting, setting_of
 from pyptoc.sweep_point import INTERNAL, SOURCE, Job, tool_digest
 from pyptoc.sweep_spec import Axis, Value, axis_of, show
 from pyptoc.sweep_workers import PROCESSES, check_executor, compute
+from pyptoc.usage import is_operator
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -118,6 +119,7 @@ class Plan:
             bind=(*self.common.bind, *draft.bind),
             seed=self.common.seed,
             tiles=tuple(draft.tiles),
+            case=self.common.case,
         )
 
 
@@ -152,12 +154,16 @@ def plan_sweep(
     entry: str | None = None,
     bind: Sequence[str] = (),
     seed: int | None = None,
+    case: tuple[str, str] | None = None,
 ) -> Plan:
     """
     Checks keys and values against an operator.
 
-    machine: the table of the machine. Raises `CompileError`.
+    machine: the table of the machine. case: the file or operator as the command line
+    names it, and one of its cases. Raises `CompileError`, `UsageError` for a case that
+    is not there.
     """
+    from pyptoc.cases import file_case
     from pyptoc.command import Unit, parse
     from pyptoc.dialects.context import make_context
     from pyptoc.pipeline_text import default_pipeline, first_pass_for, parse_pipeline
@@ -173,6 +179,10 @@ def plan_sweep(
         axes[-1].key.fail("there are too many points", rule=rule, here=here)
     module = parse(Unit(name, source), make_context(machine_of(machine)))
     signature = read_signature(module, entry)
+    if case is not None and not is_operator(case[0]):
+        found = file_case(module, *case).items()
+        bind = [*(f"{key}={show(value)}" for key, value in found), *bind]
+        case = None
     parse_bindings(bind, signature)
     if pipeline is None:
         first = first_pass_for(module)
@@ -180,7 +190,7 @@ def plan_sweep(
     passes = parse_pipeline(pipeline)
     operator = Operator(module, signature, passes, dict(machine))
     settings = [setting_of(axis, operator) for axis in axes]
-    common = Job(tool_digest(), source, "", "", entry, tuple(bind), seed, tiles=())
+    common = Job(tool_digest(), source, "", "", entry, tuple(bind), seed, (), case)
     return Plan(name, axes, settings, operator, common)
 
 
