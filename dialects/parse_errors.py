@@ -235,7 +235,11 @@ def _lexical(error: LexError, span: Span[str]) -> Diagnostic:
     char = text[start : start + 1]
     message, help = error.msg[:1].lower() + error.msg[1:], ""
     code = "PTO102"
-    if char == "%":
+    if text.startswith("%%", start):
+        name = re.compile(r"%+([\w.$-]*)").match(text, start)
+        message = "the name of a value begins with one %"
+        help = f"write %{name[1]}" if name is not None and name[1] else ""
+    elif char == "%":
         code = "PTO107"
         message = "% is not an operator: it starts the name of a value"
         help = "for the remainder write %a mod %b"

@@ -39,6 +39,7 @@ from xdsl.utils.exceptions import ParseError, VerifyException
 from xdsl.utils.lexer import Input, Span
 from xdsl.utils.mlir_lexer import MLIRToken, MLIRTokenKind
 
+from pyptoc.dialects.braces import NEVER_CLOSED, without_cascade
 from pyptoc.dialects.diagnostics import (
     MAX_ERRORS,
     CompileError,
@@ -383,7 +384,7 @@ class LocParser(Parser):
                 raise
             if self.errors:  # an operation that was skipped took the brace with it
                 raise PoisonedError from None
-            error(brace, "PTO100", "this { is never closed")
+            error(brace, "PTO100", NEVER_CLOSED, help="write a } where it ends")
         finally:
             self._nesting -= 1
             if not complete:
@@ -493,5 +494,6 @@ def parse_module(text: str, filename: str, context: Context) -> ModuleOp:
             Diagnostic("PTO108", "brackets or bodies nest too deep here", place)
         )
     if parser.errors or module is None:
-        raise CompileError(limited(parser.errors, MAX_ERRORS))
+        errors = without_cascade(parser.errors, text, filename)
+        raise CompileError(limited(errors, MAX_ERRORS))
     return module

@@ -219,9 +219,77 @@ def test_messages(old, new, place, said, help) -> None:
         ("exp %s", "exp }s"),
         ("0 +: 4, 0", "0 +: }4, 0"),
         ("= 0 to 4", "= 0 to }4"),
+        ("add %a, %y", "add %a, %%y"),
     ],
 )
 def test_one_mistake_is_one_error(old, new) -> None:
     text = PROGRAM.replace(old, new, 1)
     _, _, err = call("-", "--pipeline=", stdin=text)
     assert err.count("error[") == 1, err
+
+
+BODY_BRACE = "this { is never closed"
+EXTRA = "this } closes nothing"
+NESTED = """\
+func.func @f(%x: tensor<?x64xf32> {pypto.dims = ["M"]}, %g: tensor<64xf32>)
+    -> (tensor<1x64xf32>
+      {pypto.name = "y"}) attributes {pypto.tiles =
+        #pypto.tiles<vec = [8, 64]>} {
+  %m = pypto.dim %x, 0
+  %zero = pypto.full 0.0[1, 64] : tensor<1x64xf32>
+  %sum, %rest = pypto.for (%i +: %n = 0 to %m step 32) iter(
+      %acc = %zero,
+      %old = %zero) {  // a { in a comment
+    %block = pypto.view %x[%i +: %n, :]
+    %part = pypto.sum %block axis 0 {keepdim}
+    %next = pypto.add %acc, %part
+        : tensor<1x64xf32>, tensor<1x64xf32> -> tensor<1x64xf32>
+    pypto.probe %next "}"
+    pypto.yield %next, %old
+  }
+  %y = pypto.mul %sum, %g
+  func.return %y : tensor<1x64xf32>
+}
+"""
+
+
+def test_the_nested_program_is_right() -> None:
+    assert call("-", "--pipeline=", stdin=NESTED)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "place", "said", "help"),
+    [
+        ("  }\n", "  }}\n", "16:4", EXTRA, "leave it out"),
+        ("  }\n", "  }\n}\n", "17:1", EXTRA, "leave it out"),
+        ("\n}\n", "\n}}\n", "19:2", EXTRA, "leave it out"),
+        ("{keepdim}", "{keepdim}}", "11:46", EXTRA, "leave it out"),
+        (", %old\n", ", %old }\n", "15:29", EXTRA, "leave it out"),
+        (">} {\n", ">} {}\n", "4:39", EXTRA, "leave it out"),
+        (" iter(\n", " iter(}\n", "7:61", "a name is expected", ""),
+        ("  }\n", "", "9:21", BODY_BRACE, "write a } before line 16"),
+        ("\n}\n", "\n", "4:38", BODY_BRACE, "write a } where it ends"),
+        ("{keepdim}", "{keepdim", "11:44", "'}' is expected at the end", ""),
+        ("{keepdim}", "keepdim}", "11:37", "'keepdim' cannot follow here", ""),
+        ("%zero,\n", "%zero\n", "8:18", "a comma is missing at the end", ""),
+        ("%zero) {", "%zero)", "9:19", "a body { ... } is expected", ""),
+        ("0 to %m", "0 to %%m", "7:44", "begins with one %", "write %m"),
+    ],
+)
+def test_a_brace_is_found_where_it_is(old, new, place, said, help) -> None:
+    """And nothing is said of what it makes of the rest of the text."""
+    assert NESTED.count(old) == 1
+    code, out, err = call("-", "--pipeline=", stdin=NESTED.replace(old, new))
+    (head, *_) = err.splitlines()
+    assert (code, out, err.count("error[")) == (1, "", 1), err
+    assert head.startswith(f"<stdin>:{place}: error[PTO10"), err
+    assert said in head
+    assert help in err
+
+
+def test_other_errors_above_a_brace_stay() -> None:
+    text = NESTED.replace("pypto.full", "pypto.ful").replace("  }\n", "")
+    _, _, err = call("-", "--pipeline=", stdin=text)
+    assert err.count("error[") == 2
+    assert "there is no operation pypto.ful" in err
+    assert f"9:21: error[PTO100]: {BODY_BRACE}" in err

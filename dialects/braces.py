@@ -1,0 +1,170 @@
+"""A brace too many or too few, found by how the lines are indented.
+
+The parser takes any `}` for the end of the body that is open. Where one is missing or
+too much, it complains about what follows, far from the mistake:
+
+    %sum = pypto.for (%i = 0 to 4) iter(%acc = %zero) {
+      pypto.yield %acc
+    }}                       <- closes a body whose operation is indented less
+    func.return %sum         error: %sum is not defined
+
+A body ends on a line that is indented as the operation is that it belongs to, and what
+follows is not indented deeper. Where the text has as many `{` as `}`, nothing is said
+here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import FileLineColLoc
+
+from pyptoc.dialects.diagnostics import Diagnostic, file_location
+from pyptoc.dialects.parse_hints import lacks_body
+from pyptoc.dialects.record import record
+
+_PARTS = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|[{}()\[\]]|\n[ \t]*')
+"""Texts and comments, which have no braces; brackets; the beginnings of lines."""
+_CODE = re.compile(r"\n([ \t]*)(?=[^\s/])")
+"""The beginning of a line that has more than a comment."""
+_BELOW = re.compile(
+    r"[ \t]*(?://[^\n]*)?(?:\n[ \t]*(?://[^\n]*)?)*\n([ \t]*)(?=[^\s/])"
+)
+"""What stands between the end of a line and the next with more than a comment."""
+_GOES_ON = re.compile(r"->|[:,={]|attributes\b")
+"""How a line begins that belongs to the operation of the one before."""
+_OPENING = {")": "(", "]": "[", "}": "{"}
+_BODY_ENDS = ("PTO150", "PTO165")
+"""A body or a function that does not end as it has to."""
+NEVER_CLOSED = "this { is never closed"
+NO_OPERATION = "an operation is expected here"
+"""What xDSL has to say of a brace too many."""
+
+
+@record
+class _Open:
+    """A bracket that is open."""
+
+    kind: str
+    position: int
+    indent: int
+    """How far the operation is indented that it belongs to."""
+    line: int
+    """Where its line begins."""
+    is_body: bool
+
+
+@record
+class Brace:
+    """The brace that is wrong."""
+
+    position: int
+    message: str
+    help: str
+
+
+def misplaced_brace(text: str) -> Brace | None:
+    """The brace that is never closed or closes nothing; None where as many are."""
+    braces = [part[0] for part in _PARTS.finditer(text) if part[0] in "{}"]
+    excess = braces.count("}") - braces.count("{")
+    if excess == 0:
+        return None
+    is_open: list[_Open] = []
+    line, here = 0, _indent(text, 0)
+    indent = here
+    for part in _PARTS.finditer(text):
+        token = part[0]
+        if token[0] == "\n":
+            line, here = part.start() + 1, part.end() - part.start() - 1
+            goes_on = is_open and not is_open[-1].is_body
+            if not goes_on and _GOES_ON.match(text, part.end()) is None:
+                indent = here
+        elif token in "{([":
+            is_body = _is_body(text, part.start())
+            is_open.append(_Open(token, part.start(), indent, line, is_body))
+        elif token in ")]":
+            if is_open and is_open[-1].kind == _OPENING[token]:
+                is_open.pop()
+        elif token == "}":
+            while is_open and is_open[-1].kind != "{":
+                is_open.pop()
+            if not is_open:
+                return _closes_nothing(part.start()) if excess > 0 else None
+            opened = is_open.pop()
+            if not opened.is_body:
+                ends_body = not text[line : part.start()].strip()
+                if excess < 0 and ends_body and opened.line != line:
+                    return _never_closed(text, opened)
+                continue
+            deepest = _next_indent(text, part.end())
+            if opened.line != line:
+                deepest = max(deepest, here)
+            if excess > 0 and deepest > opened.indent:
+                return _closes_nothing(part.start())
+            if excess < 0 and here < opened.indent:
+                return _never_closed(text, opened)
+    return None
+
+
+def _indent(text: str, line: int) -> int:
+    return len(text[line:]) - len(text[line:].lstrip(" \t"))
+
+
+def _is_body(text: str, position: int) -> bool:
+    """Whether no attributes stand in these braces: their line ends, or they do."""
+    return re.compile(r"\{[ \t]*(?:[\n}]|//|$)").match(text, position) is not None
+
+
+def _next_indent(text: str, position: int) -> int:
+    """How far the line below is indented; 0 where this one goes on."""
+    found = _BELOW.match(text, position)
+    return 0 if found is None else len(found[1])
+
+
+def _closes_nothing(position: int) -> Brace:
+    return Brace(position, "this } closes nothing", "leave it out")
+
+
+def _never_closed(text: str, opened: _Open) -> Brace:
+    """With the line before which the brace was perhaps meant to stand."""
+    help = ""
+    for found in _CODE.finditer(text, opened.position):
+        if len(found[1]) <= opened.indent:
+            number = text.count("\n", 0, found.end()) + 1
+            help = f"write a }} before line {number}"
+            break
+    return Brace(opened.position, NEVER_CLOSED, help)
+
+
+def without_cascade(
+    errors: Sequence[Diagnostic], text: str, filename: str
+) -> list[Diagnostic]:
+    """
+    The errors of a text, without those that come of a misplaced brace.
+
+    What is said of its own line is about the mistake itself; else the brace is named.
+    Where a body lacks its {, reading went on in it: all errors are of the text.
+    """
+    brace = None if any(map(lacks_body, errors)) else misplaced_brace(text)
+    if brace is None:
+        return list(errors)
+    line = text.count("\n", 0, brace.position) + 1
+    column = brace.position - text.rfind("\n", 0, brace.position)
+    kept = [
+        each
+        for each in errors
+        if _line(each) <= line
+        and each.code not in _BODY_ENDS
+        and each.message not in (NEVER_CLOSED, NO_OPERATION)
+    ]
+    if any(_line(each) == line for each in kept):
+        return kept
+    place = file_location(filename, line, column)
+    found = Diagnostic("PTO100", brace.message, place, help=brace.help)
+    return [*kept, found]
+
+
+def _line(found: Diagnostic) -> int:
+    place = found.location
+    return place.line.data if isinstance(place, FileLineColLoc) else 0
