@@ -10,11 +10,12 @@ from __future__ import annotations
 import shlex
 import sys
 import time
-from dataclasses import field, fields
+from collections.abc import Sequence
+from dataclasses import field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pyptoc.dialects.diagnostics import CompileError, Diagnostic
+from pyptoc.dialects.diagnostics import CompileError, Diagnostic, Note
 from pyptoc.dialects.record import record
 from pyptoc.files import FileError, read_source, write_text
 from pyptoc.manager import Reproducer, Watcher, failing_pass, run_passes
@@ -160,11 +161,24 @@ def _run_unit(
         raise
     except Exception as error:
         if isinstance(error, CompileError) and failing_pass(error) is None:
-            reporter.report(error.diagnostics)
+            reporter.report(_with_reproducer(error.diagnostics, unit, options))
             return 1, None
         from pyptoc.crash import internal_error
 
         return internal_error(error, unit.text, options, unit.reproducer), None
+
+
+def _with_reproducer(
+    found: Sequence[Diagnostic], unit: Unit, options: Options
+) -> list[Diagnostic]:
+    """The last one notes the file of `--crash-reproducer`, where one was written."""
+    if unit.reproducer is None:
+        return list(found)
+    modules = [f"--load-module={name}" for name in options.load_module]
+    again = shlex.join(["pyptoc", unit.reproducer, "--run-reproducer", *modules])
+    kept = Note(f"{unit.reproducer} holds the IR before the pass: {again}")
+    *others, last = found
+    return [*others, replace(last, notes=(*last.notes, kept))]
 
 
 def _compile_unit(

@@ -7,6 +7,7 @@
 // RUN: not pyptoc %t.mlir --run-reproducer --tile 2>&1 | filecheck %s --check-prefix=TWO
 
 // ERROR: error[PTO504]: 'pypto.exp' has no tile yet
+// ERROR: note: {{.*}}.mlir holds the IR before the pass: pyptoc {{.*}}.mlir --run-reproducer
 // FILE: {{^}}// configuration: --machine=ascend910b --pipeline=tile,schedule{{$}}
 // FILE-NEXT: builtin.module
 // AGAIN: {{^}}tile,schedule{{$}}
