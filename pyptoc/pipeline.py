@@ -79,18 +79,27 @@ class Pipeline:
         after: str | None = None,
     ) -> Pipeline:
         """
-        Puts passes before the first pass of a name, after the last one, or at the end.
+        Puts passes before the first pass of a name, or after the last one.
 
         Gives the pipeline itself. Raises `ValueError` where it has no such pass.
         """
         if before is not None and after is not None:
             raise ValueError("a pass goes before or after another one, not both")
-        at = len(self)
         if before is not None:
             at = self._places(before)[0]
-        if after is not None:
+        elif after is not None:
             at = self._places(after)[-1] + 1
+        else:
+            raise ValueError(
+                "insert needs before= or after= and the name of a pass; append() puts "
+                "passes at the end"
+            )
         self._passes[at:at] = _parsed(passes)
+        return self
+
+    def append(self, passes: str | PyptocPass) -> Pipeline:
+        """Puts passes at the end, and gives the pipeline itself."""
+        self._passes += _parsed(passes)
         return self
 
     def remove(self, name: str) -> Pipeline:

@@ -86,6 +86,7 @@ def test_pipelines_are_lists_of_passes() -> None:
     assert pipeline.names[at - 1 : at + 2] == ["split-mixed", *["plan-memory"] * 2]
     pipeline.insert("inline", after="plan-memory")
     assert pipeline.names[at + 2] == "inline"
+    assert pipeline.append("inline,desugar").names[-2:] == ["inline", "desugar"]
     assert pyptoc.Pipeline(str(pipeline)) == pipeline != pyptoc.Pipeline()
     assert eval(repr(pipeline), {"Pipeline": pyptoc.Pipeline}) == pipeline
     assert len(pyptoc.Pipeline("")) == 0
@@ -114,7 +115,9 @@ def test_pipelines_refuse_what_they_have_not() -> None:
     with pytest.raises(ValueError, match="not both"):
         pipeline.insert("skew", before="inline", after="inline")
     with pytest.raises(pyptoc.CompileError, match="unknown pass 'skw'"):
-        pipeline.insert("skw")
+        pipeline.append("skw")
+    with pytest.raises(ValueError, match=r"before= or after= .* append\(\) puts"):
+        pipeline.insert("skew")
     assert str(pipeline) == "inline,desugar"
 
 
