@@ -79,6 +79,14 @@ class Call(Atom):
         self.args = args
 
 
+def _divides(atom: Atom) -> bool:
+    if isinstance(atom, Product):
+        return any(map(_divides, atom.factors))
+    if not isinstance(atom, Call):
+        return False
+    return atom.op not in ("min", "max") or any(arg.divides() for arg in atom.args)
+
+
 def _checked(value: int) -> int:
     if not I64_MIN <= value <= I64_MAX:
         raise OverflowError(f"{value} does not fit in 64 bits")
@@ -224,6 +232,10 @@ class Expr:
         if self._symbols is None:
             self._symbols = _merge(atom.symbols for atom in self.terms)
         return self._symbols
+
+    def divides(self) -> bool:
+        """Whether a quotient or a rest is in it: a divisor of zero makes that fail."""
+        return any(_divides(atom) for atom in self.terms)
 
     def subs(self, mapping: Mapping[Hashable, Expr | int]) -> Expr:
         """This expression with symbols replaced, all at once."""

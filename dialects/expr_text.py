@@ -34,6 +34,9 @@ class Compare:
     def symbols(self) -> tuple[Hashable, ...]:
         return tuple(dict.fromkeys((*self.lhs.symbols(), *self.rhs.symbols())))
 
+    def divides(self) -> bool:
+        return self.lhs.divides() or self.rhs.divides()
+
     def subs(self, mapping: Mapping[Hashable, Expr | int]) -> Compare:
         return Compare(self.op, self.lhs.subs(mapping), self.rhs.subs(mapping))
 

@@ -14,6 +14,7 @@ from pyptoc.dialects.tile import MoveOp, buffer_type
 from pyptoc.dialects.tile_channel import ChannelOp, ChannelType
 from pyptoc.dialects.tile_mixed import SectionOp
 from pyptoc.passes.cleanup import erase_dead
+from pyptoc.passes.cross_before_use import cross_before_use
 from pyptoc.passes.flat_kernels import (
     Crossing,
     find_crossings,
@@ -22,7 +23,6 @@ from pyptoc.passes.flat_kernels import (
 from pyptoc.passes.halves import share_tiles
 from pyptoc.passes.section_needs import Needs, common_scalars
 from pyptoc.passes.sections import SectionWriter
-from pyptoc.passes.send_again import send_again
 from pyptoc.passes.share import Halves
 from pyptoc.passes.slots import SPARE
 from pyptoc.passes.vector_section import VectorSectionWriter
@@ -36,7 +36,7 @@ def make_sections(
     ctx: PyptocContext, kernel: KernelOp, aliases: Mapping[int, int]
 ) -> None:
     """Make sections of one flat kernel in which nothing is in the way."""
-    send_again(kernel)
+    cross_before_use(kernel)
     crossings = find_crossings(kernel)
     halves = share_tiles(kernel, crossings.values(), aliases)
     for op in halves.unshared:

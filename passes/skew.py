@@ -14,8 +14,8 @@ cube core does its first product for block t + 1 while the vector cores are at b
 Both sections keep the order of the messages of each channel. `stages.py` plans how late
 each operation is, and says why some loops cannot be skewed; then a remark does. What is
 popped and used in two stages is copied for the later one (`keep_popped.py`), or, for a
-cube core, sent twice (`send_twice.py`). Where the slots would not fit, nothing is sent
-twice, and if that is not enough, the kernel stays as it was.
+cube core, sent twice (`send_per_stage.py`). Where the slots would not fit, nothing is
+sent twice, and if that is not enough, the kernel stays as it was.
 """
 
 from __future__ import annotations

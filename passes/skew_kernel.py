@@ -18,7 +18,7 @@ from pyptoc.passes.messages import (
     messages_in,
 )
 from pyptoc.passes.plan_memory import PlanMemoryPass
-from pyptoc.passes.send_twice import send_twice
+from pyptoc.passes.send_per_stage import send_per_stage
 from pyptoc.passes.skew_loop import skew_loop
 from pyptoc.passes.stages import Stuck, plan_stages
 from pyptoc.passes.structured import enclosing
@@ -31,7 +31,7 @@ def skew_kernel(ctx: PyptocContext, kernel: KernelOp) -> None:
     for twice in (True, False):
         before = kernel.clone()
         pairs = find_pairs(kernel)
-        sent = [send_twice(pair) for pair in pairs] if twice else []
+        sent = [send_per_stage(pair) for pair in pairs] if twice else []
         if twice and not any(sent):
             continue
         stuck = [_skew(kernel, pair) for pair in pairs]

@@ -22,7 +22,6 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import IndexType, IntegerType
 from xdsl.ir import Block, Operation, SSAValue
 
-from pyptoc.dialects.expr import to_python
 from pyptoc.dialects.pypto.scalars import IndexOp
 from pyptoc.dialects.record import record
 from pyptoc.dialects.tile import AllocOp, SlotOp, allocation_of
@@ -118,12 +117,12 @@ def _invariant(
     inside = _inside(block, ops)
     before: list[IndexOp] = []
     for op in ops:
-        if isinstance(op, IndexOp) and not inside.intersection(op.operands):
-            # A division could fail in a loop that does not run.
-            text = to_python(op.expr.data, str)
-            if "/" not in text and "%" not in text:
-                before.append(op)
-                inside.difference_update(op.results)
+        if not isinstance(op, IndexOp) or inside.intersection(op.operands):
+            continue
+        # A division could fail in a loop that does not run.
+        if not op.expr.data.divides():
+            before.append(op)
+            inside.difference_update(op.results)
     return tuple(before), inside
 
 

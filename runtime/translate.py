@@ -181,12 +181,11 @@ class KernelTranslator(Translator):
     def _same_for_all_tasks(self, kernel: KernelOp) -> None:
         """Compute numbers once that no task's place in the grid changes."""
         for op in kernel.body.block.ops:
-            if isinstance(op, IndexOp) and all(v in self.names for v in op.operands):
-                text = self.expression(op)
-                # A division could fail where there is no task.
-                if "/" not in text and "%" not in text:
-                    super().operation(op)
-                    self.before_tasks.add(op)
+            if not isinstance(op, IndexOp) or op.expr.data.divides():
+                continue  # a division could fail where there is no task
+            if all(value in self.names for value in op.operands):
+                super().operation(op)
+                self.before_tasks.add(op)
 
     def _memory(self, number: int, buffer: BlockArgument) -> None:
         """Locals for an array in gm: itself, its marks, its dynamic sizes."""

@@ -121,6 +121,15 @@ def test_text_is_read_back(tree):
 
 
 @given(st.one_of(trees, constant_divisions))
+@example(("min", ("*", "a", ("floordiv", "b", "c")), 4))
+def test_what_divides_has_a_division_in_its_source(tree):
+    e = build(tree)
+    source = to_python(e)
+    assert e.divides() == ("/" in source or "%" in source)
+    assert Compare("<", A, e).divides() == e.divides()
+
+
+@given(st.one_of(trees, constant_divisions))
 def test_normal_form_is_stable(tree):
     e = build(tree)
     again = e.subs({name: Expr.sym(name) for name in NAMES})

@@ -1,5 +1,5 @@
 """
-Tiles for l1 that are used elsewhere than behind the move that brings them.
+Tiles for l1 that cross right before each use, not where they are computed.
 
 A cube core cannot copy what it popped, so such a tile stays with the vector cores, and
 crosses anew before each use:
@@ -36,7 +36,7 @@ from pyptoc.passes.builder import Builder
 from pyptoc.passes.flat_kernels import Crossing, fills_alone, find_crossings
 
 
-def send_again(kernel: KernelOp) -> None:
+def cross_before_use(kernel: KernelOp) -> None:
     """Make all crossings to l1 direct that can be."""
     stuck = [c for c in find_crossings(kernel).values() if _is_stuck(c)]
     for alloc in dict.fromkeys(_alloc_of(crossing.move.dest) for crossing in stuck):

@@ -25,7 +25,7 @@ from pyptoc.passes.messages import LoopPair, messages_in
 from pyptoc.passes.slots import SPARE
 
 
-def send_twice(pair: LoopPair) -> bool:
+def send_per_stage(pair: LoopPair) -> bool:
     """Send again what the cube core pops for two stages; whether there is any."""
     returning = _returning(pair)
     pops = [op for op in pair.cube.body.block.ops if isinstance(op, PopOp)]
