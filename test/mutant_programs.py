@@ -1,4 +1,7 @@
-"""The programs whose mutants `mutants.py` judges: small inputs, every mechanism."""
+"""The programs whose mutants `mutants.py` judges: small inputs, every mechanism.
+
+Those with loops are programs whose waits are tested, too (`waiting_programs.py`).
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
+from waiting_programs import CASES
 
 from pyptoc.runtime.bindings import Bindings
 from pyptoc.runtime.inputs import Inputs, accept
@@ -91,57 +95,6 @@ func.func @f(%a: tensor<40x64xf16>, %b: tensor<64x32xf16>, %c: tensor<32x64xf16>
 }
 """
 
-NEST = """
-#c = #pypto.cube<m = [16, 16], k = [32, 32], n = [64, 64]>
-func.func @f(%a: tensor<4x40x32xf16>, %b: tensor<32x64xf16>) -> tensor<4x40x64xf32> {
-  %o0 = pypto.empty[4, 40, 64] : tensor<4x40x64xf32>
-  %r = pypto.forall (%i = 0 to 4) outs(%o = %o0) {
-    %v = pypto.view %a[%i, :, :]
-    %y = pypto.matmul %v, %b {tile = #c}
-    %e = pypto.exp %y {tile = #pypto.vec<8, 64>}
-    pypto.store %e into %o[%i, 0, 0]
-  }
-  %n = pypto.neg %r
-  func.return %n : tensor<4x40x64xf32>
-}
-"""
-
-
-SUMS = """
-#c = #pypto.cube<m = [16, 16], k = [32, 32], n = [64, 64]>
-func.func @f(%a: tensor<?x16x64xf16> {pypto.dims = ["M"]}, %b: tensor<64x64xf16>)
-    -> tensor<16x64xf32> {
-  %m = pypto.dim %a, 0
-  %zero = pypto.full 0.0[16, 64] : tensor<16x64xf32>
-  %r = pypto.for (%i = 0 to %m) iter(%acc = %zero) {
-    %v = pypto.view %a[%i, :, :]
-    %y = pypto.matmul %v, %b {tile = #c}
-    %s = pypto.add %acc, %y
-    pypto.yield %s
-  }
-  %e = pypto.exp %r
-  func.return %e : tensor<16x64xf32>
-}
-"""
-
-IN_PLACE = """
-func.func @f(%x: tensor<?x32xf32> {pypto.dims = ["M"]}) -> tensor<?x32xf32> {
-  %m = pypto.dim %x, 0
-  %y = pypto.exp %x {tile = #pypto.vec<8, 32>}
-  %r = pypto.for (%i = 16 to %m step 16) iter(%a = %y) {
-    %j = pypto.index %i - 16
-    %n = pypto.index min(16, %m - %i)
-    %v = pypto.view %a[%j +: %n, :] {max = [16, 32]}
-    %w = pypto.view %a[%i +: %n, :] {max = [16, 32]}
-    %s = pypto.add %v, %w {tile = #pypto.vec<4, 32>}
-    %b = pypto.assemble %s into %a[%i, 0]
-    pypto.yield %b
-  }
-  %e = pypto.neg %r {tile = #pypto.vec<16, 32>}
-  func.return %e : tensor<?x32xf32>
-}
-"""
-
 
 def _attention() -> Values:
     bf16 = ml_dtypes.bfloat16
@@ -186,18 +139,20 @@ PROGRAMS = {
     ),
     "flash attention": Source(_flash(), _attention),
     "nest": Source(
-        NEST,
+        CASES["launches_in_a_loop"].text,
         lambda: {
             "a": _normal((4, 40, 32), np.float16),
             "b": _normal((32, 64), np.float16, 2) / 8,
         },
     ),
     "sum over launches": Source(
-        SUMS,
+        CASES["sequential_slots"].text,
         lambda: {
             "a": _normal((5, 16, 64), np.float16),
             "b": _normal((64, 64), np.float16, 2) / 16,
         },
     ),
-    "update in a loop": Source(IN_PLACE, lambda: {"x": _normal((50, 32)) / 8}),
+    "update in a loop": Source(
+        CASES["carried_in_place"].text, lambda: {"x": _normal((50, 32)) / 8}
+    ),
 }
