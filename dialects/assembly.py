@@ -34,7 +34,7 @@ from pyptoc.dialects import subscripts
 from pyptoc.dialects.diagnostics import CompileError
 from pyptoc.dialects.literals import ints, located, print_settings
 from pyptoc.dialects.parse_errors import PoisonedError
-from pyptoc.dialects.parsing import has_error
+from pyptoc.dialects.rejected import has_error
 from pyptoc.dialects.subscripts import DYNAMIC as DYNAMIC
 from pyptoc.dialects.subscripts import INDEX as INDEX
 from pyptoc.dialects.subscripts import Mixed as Mixed

@@ -3,8 +3,8 @@
 On top of xDSL's parser it gives every operation and block argument the location of its
 name in the source; keeps the names of function arguments as `pypto.name` (xDSL strips
 numeric suffixes: `%scale_1` and `%scale` would trade places after one print); and does
-not stop at the first error: an operation that fails is replaced by one with results of
-`ErrorType`, and operations that use those are skipped without a word.
+not stop at the first error: an operation that fails is replaced by one that stands for
+it (`rejected.py`).
 
 Structured control flow needs no forward references, so a name that is not defined yet
 is an error at once.
@@ -23,15 +23,9 @@ from xdsl.ir import (
     Attribute,
     BlockArgument,
     Operation,
-    ParametrizedAttribute,
     Region,
     SSAValue,
     TypeAttribute,
-)
-from xdsl.irdl import (
-    IRDLOperation,
-    irdl_attr_definition,
-    var_result_def,
 )
 from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.parser.generic_parser import ParserState
@@ -51,17 +45,13 @@ from pyptoc.dialects.diagnostics import (
 )
 from pyptoc.dialects.error_list import limited
 from pyptoc.dialects.lexing import QuickLexer
-from pyptoc.dialects.op_definition import op_definition
 from pyptoc.dialects.parse_errors import (
     LexError,
     PoisonedError,
-    bare_target,
-    closes_nothing,
     diagnose,
     line_end,
     name_position,
     no_such_operation,
-    starts_statement,
 )
 from pyptoc.dialects.parse_hints import (
     check_begins,
@@ -70,28 +60,13 @@ from pyptoc.dialects.parse_hints import (
     lacks_body,
     undefined,
 )
+from pyptoc.dialects.rejected import has_error, recover
 from pyptoc.dialects.related import with_producers
 
 MAX_NESTING = 40
 """How deep regions may nest; Python's own stack ends a few levels further."""
 
 _T = TypeVar("_T", bound=Attribute)
-
-
-@irdl_attr_definition
-class ErrorType(ParametrizedAttribute, TypeAttribute):
-    """The type of what a rejected operation would have defined. Never in a module."""
-
-    name = "pypto.error"
-
-
-@op_definition
-class ErrorOp(IRDLOperation):
-    """Stands for a rejected operation while the rest of the file is parsed."""
-
-    name = "pypto.rejected"
-
-    res = var_result_def()
 
 
 _SHAPED = re.compile(r"(?:tensor|memref)<[\w?]*>(?!\w)")
@@ -112,13 +87,8 @@ _FOLLOWS = (
 """What may stand after a complete operation."""
 
 
-def has_error(value: SSAValue) -> bool:
-    """Whether a value comes from an operation that was rejected."""
-    return isinstance(value.type, ErrorType)
-
-
 class LocParser(Parser):
-    """xDSL's parser with locations, source names and recovery (see the module)."""
+    """xDSL's parser with locations, source names and all errors (see the module)."""
 
     errors: list[Diagnostic]
     names: dict[SSAValue, str]
@@ -170,6 +140,10 @@ class LocParser(Parser):
     def take(self) -> MLIRToken:
         """Consume the next token."""
         return self._consume_token()
+
+    def go_to(self, position: int) -> None:
+        """Read on from a position of the source."""
+        self._resume_from(position)
 
     def at(self, kind: MLIRTokenKind) -> bool:
         """Whether the next token is of this kind."""
@@ -255,6 +229,10 @@ class LocParser(Parser):
             )
         return value
 
+    def define(self, name: str, values: Sequence[SSAValue], span: Span) -> None:
+        """Let `%name` stand for the values, without a place of its own."""
+        super()._register_ssa_definition(name, values, span)
+
     def _register_ssa_definition(
         self, name: str, values: Sequence[SSAValue], span: Span
     ) -> None:
@@ -327,7 +305,7 @@ class LocParser(Parser):
         found = tuple(hinted(one, self) for one in found)
         self.errors.extend(found)
         del self._parser_state.dialect_stack[depth:]
-        return self._recover(start.start, opened=int(any(map(lacks_body, found))))
+        return recover(self, start.start, opened=int(any(map(lacks_body, found))))
 
     def _place_terminators(self, op: Operation) -> None:
         """Terminators that the text leaves out stand where their operation does."""
@@ -401,71 +379,6 @@ class LocParser(Parser):
         span = Span(end - len(name), end, Input(text, self._filename))
         check_begins(name, span, self)
         no_such_operation(self.ctx, name, span)
-
-    # -- recovery
-
-    def _recover(self, start: int, opened: int = 0) -> ErrorOp:
-        """
-        Skip a rejected operation; its results get the error type.
-
-        opened: how many of its bodies lack their {, so that what follows is in them.
-        """
-        self._resume_from(start)
-        names: list[tuple[str, int, Span]] = []
-        try:
-            while self.at(MLIRTokenKind.PERCENT_IDENT):
-                span = self.take().span
-                count = 1
-                if self.parse_optional_punctuation(":"):
-                    count = self.parse_optional_integer(allow_boolean=False) or 1
-                names.append((span.text[1:], count, span))
-                if not self.parse_optional_punctuation(","):
-                    break
-            if (span := bare_target(self._current_token)) is not None:
-                names.append((span.text, 1, span))
-        except LexError as failure:
-            self._skip_line(failure)
-            self._skip_statement(moved=True, depth=opened)
-        else:
-            self._skip_statement(moved=bool(names), depth=opened)
-        types = [ErrorType()] * sum(count for _, count, _ in names)
-        op = ErrorOp.create(result_types=types)
-        first = 0
-        for name, count, span in names:
-            if name not in self.ssa_values:
-                results = op.results[first : first + count]
-                super()._register_ssa_definition(name, results, span)
-            first += count
-        return op
-
-    def _skip_statement(self, moved: bool = False, depth: int = 0) -> None:
-        """Go to the next line that starts an operation or closes the region."""
-        while not self.at(MLIRTokenKind.EOF):
-            token = self._current_token
-            if depth == 0 and moved and starts_statement(token):
-                return
-            if token.kind == MLIRTokenKind.L_BRACE:
-                depth += 1
-            elif token.kind == MLIRTokenKind.R_BRACE:
-                if depth == 0 and not closes_nothing(token):
-                    return
-                depth = max(depth - 1, 0)
-            moved = True
-            try:
-                self.take()
-            except LexError as failure:
-                self._skip_line(failure)
-
-    def _skip_line(self, failure: LexError) -> None:
-        """Go on in the line behind one that cannot be read to its end."""
-        self.errors += [e for e in (diagnose(failure),) if e not in self.errors]
-        end = line_end(failure)
-        if end is None:
-            raise failure
-        try:
-            self._resume_from(end)
-        except LexError as another:
-            self._skip_line(another)
 
 
 def parse_module(text: str, filename: str, context: Context) -> ModuleOp:

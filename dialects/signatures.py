@@ -27,7 +27,8 @@ from xdsl.ir import Attribute, Operation, TypedAttribute
 from pyptoc.dialects.diagnostics import Note, error, place_of
 from pyptoc.dialects.literals import NAME_RULE, items, names_an_array
 from pyptoc.dialects.near import did_you_mean
-from pyptoc.dialects.parsing import ErrorOp, LocParser, has_error
+from pyptoc.dialects.parsing import LocParser
+from pyptoc.dialects.rejected import ErrorOp, has_error
 from pyptoc.dialects.subscripts import DYNAMIC
 from pyptoc.dialects.words import counted
 

@@ -24,8 +24,9 @@ from xdsl.utils.mlir_lexer import MLIRTokenKind
 
 from pyptoc.dialects.diagnostics import error
 from pyptoc.dialects.literals import at_number, i64_array, ints, parse_integer
-from pyptoc.dialects.parsing import LocParser, has_error
+from pyptoc.dialects.parsing import LocParser
 from pyptoc.dialects.record import record
+from pyptoc.dialects.rejected import has_error
 from pyptoc.dialects.words import counted
 
 DYNAMIC = -(2**63)

@@ -87,13 +87,14 @@ from pyptoc.dialects.near import did_you_mean
 from pyptoc.dialects.op_definition import verified_alone
 from pyptoc.dialects.op_docs import sample
 from pyptoc.dialects.parse_errors import LexError, diagnose
-from pyptoc.dialects.parsing import LocParser, PoisonedError, has_error
+from pyptoc.dialects.parsing import LocParser, PoisonedError
 from pyptoc.dialects.pypto.attrs import TilesAttr, VecTileAttr
 from pyptoc.dialects.pypto.call import Call, merge_literals
 from pyptoc.dialects.pypto.clause_errors import check_no_clause
 from pyptoc.dialects.pypto.infer import refine
 from pyptoc.dialects.pypto.properties import setting_usage
 from pyptoc.dialects.pypto.syntax import Element, clauses_of
+from pyptoc.dialects.rejected import has_error
 from pyptoc.dialects.related import note_tile
 from pyptoc.dialects.words import counted
 

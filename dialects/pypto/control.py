@@ -51,7 +51,7 @@ from xdsl.utils.mlir_lexer import MLIRTokenKind
 from pyptoc.dialects.diagnostics import CompileError, Note, error
 from pyptoc.dialects.literals import located
 from pyptoc.dialects.op_definition import op_definition
-from pyptoc.dialects.parsing import ErrorOp, LocParser, has_error
+from pyptoc.dialects.parsing import LocParser
 from pyptoc.dialects.pypto.attrs import CubeTileAttr, TilesAttr, VecTileAttr
 from pyptoc.dialects.pypto.base import PyptoOp
 from pyptoc.dialects.pypto.call import Call
@@ -72,6 +72,7 @@ from pyptoc.dialects.pypto.scalars import (
 )
 from pyptoc.dialects.pypto.shape import StoreOp
 from pyptoc.dialects.pypto.syntax import Values
+from pyptoc.dialects.rejected import ErrorOp, has_error
 from pyptoc.dialects.subscripts import (
     INDEX,
     Mixed,

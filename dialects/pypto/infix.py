@@ -14,8 +14,9 @@ from pyptoc.dialects.diagnostics import error
 from pyptoc.dialects.expr import Compare, Expr, ExprSyntaxError, parse_compare
 from pyptoc.dialects.near import did_you_mean
 from pyptoc.dialects.parse_errors import end_before
-from pyptoc.dialects.parsing import LocParser, PoisonedError, has_error
+from pyptoc.dialects.parsing import LocParser, PoisonedError
 from pyptoc.dialects.pypto.call import Call
+from pyptoc.dialects.rejected import has_error
 from pyptoc.dialects.subscripts import INDEX
 
 MAX_DEPTH = 60

@@ -9,10 +9,11 @@ from xdsl.utils.mlir_lexer import MLIRTokenKind
 
 from pyptoc.dialects.diagnostics import error
 from pyptoc.dialects.literals import i64_array
-from pyptoc.dialects.parsing import LocParser, has_error
+from pyptoc.dialects.parsing import LocParser
 from pyptoc.dialects.pypto.call import Call
 from pyptoc.dialects.pypto.infer import show
 from pyptoc.dialects.record import record
+from pyptoc.dialects.rejected import has_error
 from pyptoc.dialects.subscripts import (
     INDEX,
     Mixed,

@@ -42,7 +42,7 @@ from pyptoc.dialects.expr import Compare, Expr
 from pyptoc.dialects.literals import located
 from pyptoc.dialects.npu_attrs import ExprAttr
 from pyptoc.dialects.op_definition import op_definition
-from pyptoc.dialects.parsing import LocParser, PoisonedError, has_error
+from pyptoc.dialects.parsing import LocParser, PoisonedError
 from pyptoc.dialects.pypto.base import PyptoOp
 from pyptoc.dialects.pypto.brackets import (
     OffsetList,
@@ -56,6 +56,7 @@ from pyptoc.dialects.pypto.infix import parse_infix
 from pyptoc.dialects.pypto.properties import Int
 from pyptoc.dialects.pypto.scalar_expr import ScalarExpr, ScalarExprAttr, parse_scalar
 from pyptoc.dialects.pypto.syntax import Comma, Operands
+from pyptoc.dialects.rejected import has_error
 from pyptoc.dialects.subscripts import INDEX, Mixed, Offsets
 from pyptoc.dialects.words import counted
 
