@@ -8,6 +8,7 @@ are recognised in the source text around the place.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import NoReturn
 
 from xdsl.context import Context
@@ -17,6 +18,7 @@ from xdsl.utils.mlir_lexer import MLIRToken, MLIRTokenKind
 
 from pyptoc.dialects.diagnostics import Diagnostic, error, location_of
 from pyptoc.dialects.near import did_you_mean, nearest
+from pyptoc.dialects.other_names import OTHER_NAMES
 from pyptoc.dialects.words import counted
 
 _PYTHON_FLOAT = re.compile(r"(?<![\w.%@#!$])\d+[eE][+-]?\d+")
@@ -47,14 +49,27 @@ _CLEARER = {
     "Expected SSA value tuple size": "the number of results is expected here",
     "operation name expected": "the name of an operation is expected here",
     "expect symbol name": "a name such as @f is expected here",
+    "Expected argument or type": "an argument such as %x: tensor<..> is expected here",
+    "identifier or string literal expected": "the name of a setting is expected here",
     "Expected bare-id or string-literal here as part of attribute entry!": (
         "the name of an attribute is expected here"
     ),
 }
 
 
-_QUOTES = "'`\u2018\u2019\u201c\u201d"
-"""What is taken for a double quote; the last ones come with text from documents."""
+_QUOTES = "'`"
+"""What is taken for a double quote."""
+_LETTERS = "names have letters a to z and A to Z, digits, _, $, . and -"
+_QUOTED_TEXT = 'a text stands in double quotes: "text"'
+_FOREIGN_HELP = {
+    **dict.fromkeys("\u2018\u2019\u201c\u201d", _QUOTED_TEXT),
+    **dict.fromkeys("\u00a0\u2007\u202f\u3000", "write a plain blank"),
+    **dict.fromkeys("\u200b\u200c\u200d\u2060\ufeff", "leave out what is not seen"),
+    **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2212", "write -"),
+    "\u2192": "write ->",
+    "\u00d7": "write x in a type, * in an expression",
+}
+"""What is meant by characters that come with text from documents."""
 _NAME = r"%[\w.$-]+(?::\d+)?"
 _TARGETS = re.compile(rf"{_NAME}(?:\s*,\s*{_NAME})*\s*=\s*(?=[\"A-Za-z_])")
 """`%a, %b = ` before the name of an operation."""
@@ -140,15 +155,15 @@ def diagnose(error: ParseError) -> Diagnostic:
             help=f"write {written} (a float literal needs a digit, then a point)",
         )
     length = error.span.end - start
-    if isinstance(error, LexError):
-        return _lexical(error, Span(start, start + length, Input(text, source.name)))
+    here = Span(start, error.span.end, Input(text, source.name))
+    if isinstance(error, LexError) or not text[start : start + 1].isascii():
+        return _lexical(error, here)
     message = error.msg.splitlines()[0] if error.msg else "cannot be parsed"
     known = _KNOWN.get(message)
     if (counts := _RESULTS.match(message)) is not None:
         results, names = int(counts[1]), int(counts[2])
         known = f"{counted(results, 'result')}, but {names} before the ="
     is_type = message in ("Expected shape type.", "type expected")
-    here = Span(start, error.span.end, Input(text, source.name))
     if is_type and (unknown := _unknown_type(here, message)) is not None:
         return unknown
     message, near = _clearer(message), ""
@@ -230,12 +245,17 @@ def end_before(text: str, position: int) -> int | None:
     return None
 
 
-def _lexical(error: LexError, span: Span[str]) -> Diagnostic:
+def _lexical(error: ParseError, span: Span[str]) -> Diagnostic:
     text, start = span.input.content, span.start
     char = text[start : start + 1]
     message, help = error.msg[:1].lower() + error.msg[1:], ""
     code = "PTO102"
-    if text.startswith("%%", start):
+    following = text[start + 1 : start + 2]
+    if char == "%" and not following.isascii():
+        message, help = f"{_foreign(following)} in a name", _LETTERS
+    elif char.isalpha() and not char.isascii():
+        message, help = f"{_foreign(char)} in a name", _LETTERS
+    elif text.startswith("%%", start):
         name = re.compile(r"%+([\w.$-]*)").match(text, start)
         message = "the name of a value begins with one %"
         help = f"write %{name[1]}" if name is not None and name[1] else ""
@@ -243,12 +263,16 @@ def _lexical(error: LexError, span: Span[str]) -> Diagnostic:
         code = "PTO107"
         message = "% is not an operator: it starts the name of a value"
         help = "for the remainder write %a mod %b"
+    elif not char.isascii():
+        message, help = _foreign(char), _FOREIGN_HELP.get(char, "")
     elif text.startswith("!=", start):
         code, message, help = "PTO107", "there is no operator !=", "write ne"
     elif char == '"':
         message = "this string does not end on its line"
+    elif text.startswith("```", start):
+        help = "leave out the fence of Markdown"
     elif char in _QUOTES:
-        help = 'a text stands in double quotes: "text"'
+        help = _QUOTED_TEXT
     elif char == ";":
         help = "nothing ends an operation but the end of its line"
     elif char == "#" and text[start + 1 : start + 2].isspace():
@@ -256,6 +280,16 @@ def _lexical(error: LexError, span: Span[str]) -> Diagnostic:
     elif char in ("#", "!", "^", "@"):
         message = f"a name is expected after {char}"
     return Diagnostic(code, message, location_of(span), max(len(span), 1), help=help)
+
+
+def _foreign(char: str) -> str:
+    """`unexpected character U+00A0 (NO-BREAK SPACE)`: some cannot be seen."""
+    import unicodedata  # only here, and large
+
+    name = unicodedata.name(char, "")
+    shown = f" ({name})" if name else ""
+    seen = f" {char}" if char.isprintable() else ""
+    return f"unexpected character{seen} U+{ord(char):04X}{shown}"
 
 
 def _bad_number(text: str, position: int) -> tuple[int, int, str] | None:
@@ -294,11 +328,25 @@ def no_such_operation(context: Context, name: str, span: Span[str]) -> NoReturn:
             help=did_you_mean(dialect.lower(), names),
         )
     known_ops = [op.name for op in context.loaded_ops]
-    hint = did_you_mean(name, known_ops)
     if name in names and f"{name}.{name}" not in known_ops:
         hint = f"{name} is a dialect; its operations are {name}.NAME"
-    elif not hint and "." not in name:
-        ends = {each.rpartition(".")[2]: each for each in known_ops}
-        near = nearest(name, ends)
-        hint = "" if near is None else f"did you mean {ends[near]}?"
+    else:
+        hint = _meant(name, known_ops)
     error(span, "PTO105", f"there is no operation {name}", help=hint)
+
+
+def _meant(name: str, known: list[str]) -> str:
+    """A help text with what `dialect.end`, or an end alone, was perhaps meant to be."""
+    dialect, dot, end = name.rpartition(".")
+    if dialect in ("", "pypto") and end in OTHER_NAMES:
+        return f"did you mean {OTHER_NAMES[end]}?"
+    # What stands before the end is right, and makes no two names alike.
+    within = [each for each in known if each.startswith(f"{dialect}{dot}")]
+    ends = {each.rpartition(".")[2]: each for each in reversed(within)}
+    near = nearest(end, ends) or _begins(end, ends)
+    return f"did you mean {ends[near]}?" if near else ""
+
+
+def _begins(end: str, known: Iterable[str]) -> str:
+    """The longest name that another one begins with: `mul` of `multiply`."""
+    return max((each for each in known if end.startswith(each)), key=len, default="")

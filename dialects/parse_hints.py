@@ -108,8 +108,12 @@ def _help(message: str, token: MLIRToken, parser: LocParser) -> str:
     text, word = parser.text, token.span.text
     if message.endswith("cannot follow here"):
         return _help_following(token.span, parser)
+    if token.kind in _NUMBERS and text.startswith("scf.", _name_at(parser)):
+        return "scf takes values, as arith.constant makes them; pypto.for takes numbers"
     if token.kind != MLIRTokenKind.BARE_IDENT:
         return ""
+    if message.startswith("an argument such as"):
+        return f"write %{word}"
     is_named = re.match(r"\s*=(?!=)", text[token.span.end :])
     if is_named and message.startswith("',' or ')'"):
         return f"attributes stand in braces: {{{word} = ..}}"
@@ -124,6 +128,11 @@ def _help(message: str, token: MLIRToken, parser: LocParser) -> str:
     return ""
 
 
+def _name_at(parser: LocParser) -> int:
+    """Where the name of the operation stands that is being read."""
+    return name_position(parser.text, parser.statement)
+
+
 def _follows(text: str, position: int) -> bool:
     """Whether what begins there stands behind an operation on the same line."""
     before = text[text.rfind("\n", 0, position) + 1 : position].strip()
@@ -136,6 +145,8 @@ def _help_following(span: Span[str], parser: LocParser) -> str:
     before = text[text.rfind("\n", 0, span.start) + 1 : span.start]
     if re.search(r"\bfunc\.func\b", before) and before.rstrip().endswith(")"):
         return "the types of the results stand behind ->, then the body in { }"
+    if span.text == "->":
+        return "types stand behind a colon: tensor<..> -> tensor<..>"
     if re.match(r"\s*=(?!=)", text[span.end :]):
         return f"attributes stand in braces: {{{span.text} = ..}}"
     return f"did you mean %{span.text}?" if span.text in parser.ssa_values else ""

@@ -30,6 +30,15 @@ from pyptoc.dialects.words import counted
 if TYPE_CHECKING:
     from pyptoc.dialects.npu_kernel import LaunchOp
 
+_REASONS = (
+    (r"^'\S+' expects parent op '(\S+)'", r"it stands in a \1 only"),
+    (
+        r"^'\S+' must be the last operation in its parent block",
+        "it is the last operation of its body",
+    ),
+    (r"^'(@\S+)' could not be found in symbol table", r"there is no function \1"),
+)
+"""What xDSL says, and what is said here."""
 OPERATION, DOMINANCE, SYMBOL, LAUNCH = "PTO170", "PTO171", "PTO172", "PTO173"
 
 
@@ -262,5 +271,6 @@ def _symbol(op: Operation) -> str | None:
 def _reason(failure: Exception) -> str:
     """The message without xDSL's frame around it, on one line."""
     text = str(failure).removeprefix("Operation does not verify: ")
-    text = re.sub(r"^'\S+' expects parent op '(\S+)'", r"it stands in a \1 only", text)
+    for pattern, ours in _REASONS:
+        text = re.sub(pattern, ours, text)
     return " ".join(text.split())

@@ -369,6 +369,7 @@ def _dumps(unit: Unit, options: Options) -> list[Watcher]:
 
 def _check_names(options: Options, passes: list[PyptocPass]) -> None:
     from pyptoc.dialects.near import did_you_mean
+    from pyptoc.passes import pass_names
 
     present = [each.name for each in passes]
     choosing = ["infer-tiles"] if options.print_tile_candidates else []
@@ -382,5 +383,6 @@ def _check_names(options: Options, passes: list[PyptocPass]) -> None:
         for name in names:
             if name not in present:
                 shown = ", ".join(dict.fromkeys(present)) or "none"
-                help = did_you_mean(name, present) or f"its passes: {shown}"
+                near = "" if name in pass_names() else did_you_mean(name, present)
+                help = near or f"its passes: {shown}"
                 raise UsageError(f"{option}: no pass '{name}' in the pipeline", help)

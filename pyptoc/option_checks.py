@@ -78,6 +78,13 @@ def _check_run(options: Options) -> None:
                 "or --check-each",
                 "add --run",
             )
+        own = options.input is not None and not is_operator(options.input)
+        if not used and options.case is not None and own:
+            # A case of the corpus also says which text is compiled.
+            raise UsageError(
+                "--case of a file needs --run, --simulate, --check or --check-each",
+                "add --run",
+            )
     elif options.tol and not (options.expect or _has_golden(options)):
         raise UsageError("--tol needs --expect", "add --expect=F.npz")
 

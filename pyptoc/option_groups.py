@@ -92,7 +92,9 @@ def _count(text: str) -> int:
 
 def _seed(text: str) -> int:
     if not re.fullmatch(r"[0-9]{1,18}", text):
-        raise argparse.ArgumentTypeError(f"'{text}' is not a seed (an integer >= 0)")
+        raise argparse.ArgumentTypeError(
+            f"'{text}' is not a seed (an integer of 0 or more, of at most 18 digits)"
+        )
     return int(text)
 
 

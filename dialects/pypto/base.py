@@ -90,7 +90,7 @@ from pyptoc.dialects.parse_errors import LexError, diagnose
 from pyptoc.dialects.parsing import LocParser, PoisonedError
 from pyptoc.dialects.pypto.attrs import TilesAttr, VecTileAttr
 from pyptoc.dialects.pypto.call import Call, merge_literals
-from pyptoc.dialects.pypto.clause_errors import check_no_clause
+from pyptoc.dialects.pypto.clause_errors import check_no_clause, check_no_setting
 from pyptoc.dialects.pypto.infer import refine
 from pyptoc.dialects.pypto.properties import setting_usage
 from pyptoc.dialects.pypto.syntax import Element, clauses_of
@@ -275,6 +275,7 @@ class PyptoOp(IRDLOperation, ABC):
     def parse_settings(cls, call: Call, parser: LocParser) -> None:
         """Parse the optional `{flag, key = value}` into properties and attributes."""
         if parser.parse_optional_punctuation("{") is None:
+            check_no_setting((*setting_names(cls), *DISCARDABLE), parser)
             return
         if parser.parse_optional_punctuation("}") is not None:
             return
@@ -356,13 +357,12 @@ class PyptoOp(IRDLOperation, ABC):
         start = parser.pos
         first = cls._parse_type_list(parser)
         span = parser.span_from(start)
-        has_results = bool(cls.get_irdl_definition().results)
         call.spans["types"] = span
         if parser.parse_optional_punctuation("->") is not None:
             start = parser.pos
             call.given = cls._parse_type_list(parser)
             call.spans["types"] = parser.span_from(start)
-        elif has_results:
+        elif cls.get_irdl_definition().results:
             call.given = first
             return
         values = [value for e in cls.SYNTAX for value in e.typed(call.operands)]

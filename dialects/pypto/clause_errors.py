@@ -59,6 +59,17 @@ def check_no_clause(
             error(token.span, "PTO143", message, help=hint)
 
 
+def check_no_setting(names: Sequence[str], parser: LocParser) -> None:
+    """Raises PTO100 where a setting of the op's stands without its braces."""
+    token = parser.token
+    word = token.span.text
+    is_word = token.kind == MLIRTokenKind.BARE_IDENT and not starts_line(token.span)
+    if is_word and word in names:
+        has_value = parser.text[token.span.end :].lstrip().startswith("=")
+        help = f"attributes stand in braces: {{{word}{' = ..' if has_value else ''}}}"
+        error(token.span, "PTO100", f"'{word}' cannot follow here", help=help)
+
+
 def _is_read(clause: Clause, call: Call) -> bool:
     return any(call.has(name) for name in (*clause.properties(), *clause.fields()))
 

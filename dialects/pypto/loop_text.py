@@ -73,6 +73,10 @@ class LoopHeader:
 
     def _name(self, what: str) -> Parser.Argument:
         parser = self.parser
+        token = parser.token
+        if token.kind == MLIRTokenKind.BARE_IDENT:
+            said = "the name of a value begins with %"
+            error(token.span, "PTO100", said, help=f"write %{token.span.text}")
         if not parser.at(MLIRTokenKind.PERCENT_IDENT):
             parser.raise_error(f"{what} is expected here", parser.token.span)
         return parser.Argument(parser.take().span, INDEX)

@@ -103,10 +103,33 @@ def test_the_program_is_right() -> None:
         ),
         # Quotes.
         ('"p"', "'p'", "7:47", "unexpected character: '", QUOTES),
-        ('"p"', "“p”", "7:47", "unexpected character: “", QUOTES),
+        ('"p"', "“p”", "7:47", "unexpected character “ U+201C", QUOTES),
         ('"in"', "in", "4:49", "an attribute is expected here", 'double quotes: "in"'),
         ('"p"', '"p', "7:47", "this string does not end on its line", ""),
+        # Characters that come with text from documents.
+        ("add %a", "add\u00a0%a", "8:17", "U+00A0 (NO-BREAK SPACE)", "a plain blank"),
+        ("pypto.add", "pypto.\u200badd", "8:14", "U+200B", "leave out"),
+        ("->", "\u2192", "1:44", "U+2192", "write ->"),
+        (
+            "%c = pypto.add",
+            "%\u0441 = pypto.add",
+            "8:3",
+            "U+0441 (CYR",
+            "letters a to z",
+        ),
+        ("%l = pypto", "%l\u00f6 = pypto", "12:5", "in a name", "letters a to z"),
         # Names and words.
+        ("(%s = %x)", "(s = %x)", "12:37", "value begins with %", "write %s"),
+        (
+            "pypto.for (%i = 0 to 4)",
+            "scf.for %i = 0 to 4",
+            "12:20",
+            "such as %x",
+            "scf",
+        ),
+        ("@f(%x:", "@f(x:", "4:14", "an argument such as", "write %x"),
+        ("add %a, %y", 'add %a, %y tag = "a"', "8:25", "'tag' cannot", "{tag = ..}"),
+        ("add %a, %y", "add %a, %y -> f32", "8:25", "'->' cannot follow", "colon"),
         (
             "pypto.exp",
             "pypto.epx",

@@ -9,6 +9,7 @@
 // RUN: filecheck %s --input-file=%t.dir/01_inline.mlir --check-prefix=TREE1
 // RUN: filecheck %s --input-file=%t.dir/02_desugar.mlir --check-prefix=TREE1
 // RUN: not pyptoc %s --pipeline=inline --print-ir-after=desugar 2>&1 | filecheck %s --check-prefix=ABSENT
+// RUN: not pyptoc %s --pipeline=inline --print-ir-after=tile 2>&1 | filecheck %s --check-prefix=OTHER
 
 // AFTER: // -----// IR Dump After inline //----- //
 // AFTER-NOT: call @helper
@@ -29,6 +30,10 @@
 // TREE1-NOT: call @helper
 
 // ABSENT: error[PTO500]: --print-ir-after: no pass 'desugar' in the pipeline
+
+// A pass that there is was not meant to be another one.
+// OTHER: no pass 'tile' in the pipeline
+// OTHER-NEXT: help: its passes: inline
 
 func.func private @helper(%x: tensor<4xf32>) -> tensor<4xf32> {
   %y = pypto.exp %x

@@ -171,6 +171,7 @@ WRONG = (
         "--write-inputs and --write-golden only write; they do not run",
         "",
     ),
+    (["gate.mlir", "--case=tiny"], "--case of a file needs --run", "add --run"),
     (["@adamw", "--case=twin", "--sweep=vec=8"], "no case 'twin'", "mean tiny?"),
 )
 
