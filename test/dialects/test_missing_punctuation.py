@@ -123,7 +123,7 @@ def test_the_program_is_right() -> None:
         (
             "pypto.for (%i = 0 to 4)",
             "scf.for %i = 0 to 4",
-            "12:20",
+            "12:21",
             "such as %x",
             "scf",
         ),
