@@ -18,7 +18,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Operation
 
-from pyptoc.dialects.diagnostics import CompileError, Diagnostic, file_place
+from pyptoc.dialects.diagnostics import CompileError, Diagnostic, error, file_place
 from pyptoc.dialects.literals import items
 from pyptoc.dialects.near import did_you_mean
 from pyptoc.dialects.subscripts import DYNAMIC
@@ -28,6 +28,7 @@ CASES = "pypto.cases"
 
 def check_case_names(module: ModuleOp) -> None:
     """Raises `CompileError` PTO501 with each name that no size or argument has."""
+    _check_module_keys(module)
     if not any(CASES in op.attributes for op in (module, *module.ops)):
         return
     names = {
@@ -41,6 +42,19 @@ def check_case_names(module: ModuleOp) -> None:
         found += _unknown(op, own)
     if found:
         raise CompileError(found)
+
+
+def _check_module_keys(module: ModuleOp) -> None:
+    """Raises PTO143: a misspelt attribute of a module would be ignored."""
+    for key in module.attributes:
+        if key.startswith("pypto.") and key != CASES:
+            error(
+                module,
+                "PTO143",
+                f"a module has no attribute '{key}'",
+                rule=f"it has {CASES}",
+                help=did_you_mean(key, [CASES]),
+            )
 
 
 def _names(function: Operation) -> Iterator[str]:
@@ -64,8 +78,12 @@ def _names(function: Operation) -> Iterator[str]:
 
 def _unknown(op: Operation, names: list[str]) -> Iterator[Diagnostic]:
     cases = op.attributes.get(CASES)
-    if not isinstance(cases, DictionaryAttr):
+    if cases is None:
         return
+    if not isinstance(cases, DictionaryAttr):
+        message, rule = f"{CASES} is {cases}", "each case has a name and its bindings"
+        help = f"{CASES} = {{decode = {{t = 8}}}}"
+        error(op, "PTO143", message, rule=rule, help=help)
     for case, values in cases.data.items():
         bound = values.data if isinstance(values, DictionaryAttr) else ()
         for name in bound:

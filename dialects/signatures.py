@@ -139,14 +139,15 @@ def _check_keys(
             rule=NAME_RULE,
         )
     for key in settings:
-        if key.startswith("pypto.") and key not in known:
+        full = f"pypto.{key.removeprefix('pypto.')}"
+        if key not in known and (key.startswith("pypto.") or full in known):
             error(
                 place,
                 "PTO143",
                 f"{what} has no attribute '{key}'",
                 length=length,
                 rule=f"it has {', '.join(known)}",
-                help=did_you_mean(key, known),
+                help=did_you_mean(full, known),
             )
 
 
@@ -161,6 +162,8 @@ def _check_dims(
     names = items(dims)
     if names is None or not all(isinstance(name, StringAttr) for name in names):
         error(place, "PTO163", f"pypto.dims of {what} is a list of strings")
+    if StringAttr("") in names:
+        error(place, "PTO163", f"pypto.dims of {what} has a name of no letters")
     if len(names) != dynamic:
         error(
             place,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any, TypeVar, cast
 
-from xdsl.dialects.builtin import FixedBitwidthType, IntAttr
+from xdsl.dialects.builtin import FixedBitwidthType, IndexType, IntAttr
 from xdsl.dialects.utils import EnumAttribute
 from xdsl.ir import (
     Attribute,
@@ -140,7 +140,9 @@ def buffer_type(value: SSAValue) -> BufType:
 
 
 def element_bits(element_type: Attribute) -> int:
-    """Bits of one element in a buffer: i1 takes a byte, f4 half of one."""
+    """Bits of one element: i1 takes a byte, f4 half of one, index is kept as i64."""
+    if isinstance(element_type, IndexType):
+        return 64
     bits = cast(FixedBitwidthType, element_type).bitwidth
     return 8 if bits == 1 else bits
 

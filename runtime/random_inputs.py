@@ -194,6 +194,8 @@ def _numbers(
         return _causal_topk(argument, shape, inputs, rng)
     lower, upper = _bound(data.low, inputs), _bound(data.high, inputs)
     if data.kind == "uniform":
+        if not (lower <= upper and math.isfinite(upper - lower)):
+            _impossible(argument, f"no number from {lower} to {upper}")
         return rng.uniform(lower, upper, shape)
     low, high = int(lower), int(upper)
     if high <= low:

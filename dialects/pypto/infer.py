@@ -31,6 +31,7 @@ from xdsl.dialects.builtin import (
     Float32Type,
     IntegerType,
     NoneAttr,
+    ShapedType,
     Signedness,
     TensorType,
     bf16,
@@ -238,11 +239,14 @@ def want_tensor(site: Site, type: Attribute, operand: int) -> Tensor:
     """The operand's type as a tensor type; anything else is an error."""
     result = as_tensor(type)
     if result is None:
+        is_shaped = isinstance(type, ShapedType)
+        scalars = "scalars are computed with pypto.index and pypto.scalar"
         site.error(
             "PTO110",
             f"{site.name} takes a tensor, {site.operand(operand)} is {show(type)}",
             operand=operand,
-            notes=("scalars are computed with pypto.index and pypto.scalar",),
+            notes=() if is_shaped else (scalars,),
+            help="an operator has tensors: tensor<4x8xf32>" if is_shaped else "",
         )
     if result.element_type not in ELEMENT_TYPES:
         site.error(

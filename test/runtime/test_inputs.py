@@ -457,6 +457,8 @@ class TestRandom:
         [
             ('distinct 0 to "n"', "5 different integers from 0 to 4"),
             ("integer 3 to 3", "no integer from 3 to 3"),
+            ("uniform 1.0 to 0.5", "no number from 1.0 to 0.5"),
+            ("uniform -3.0e307 to 1.7e308", "no number from -3e+307 to 1.7e+308"),
             ('integer 0 to "n *"', "is no expression"),
             ('integer 0 to "k"', "no size is called 'k'"),
             ('causal_topk "nothing"', "lengths in 'nothing'"),

@@ -348,3 +348,13 @@ def test_a_grid_of_no_tasks(compiled):
     assert timeline.tasks == ()
     assert timeline.bound == "dispatch"
     assert timeline.seconds == pytest.approx(timeline.machine.launch_seconds, rel=1e-3)
+
+
+def test_a_tensor_of_index_elements():
+    """They are kept as i64; what loads such an argument is another matter."""
+    text = """func.func @f(%i: tensor<4xindex>, %x: tensor<4xf32>) -> tensor<4xf32> {
+  %y = pypto.exp %x
+  func.return %y : tensor<4xf32>
+}
+"""
+    assert pyptoc.compile(text).simulate().seconds > 0

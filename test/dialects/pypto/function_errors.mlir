@@ -129,3 +129,32 @@ func.func @after_return(%x: tensor<4xf32>) {
   // CHECK: :[[# @LINE + 1]]:3: error[PTO100]: a new operation begins here
   %y = pypto.exp %x
 }
+
+// -----
+
+// CHECK: :[[# @LINE + 1]]:20: error[PTO163]: pypto.dims of %x has a name of no letters
+func.func @no_name(%x: tensor<?xf32> {pypto.dims = [""]}) {
+  func.return
+}
+
+// -----
+
+// CHECK: :[[# @LINE + 2]]:22: error[PTO143]: %x has no attribute 'dims'
+// CHECK: help: did you mean pypto.dims?
+func.func @no_prefix(%x: tensor<?xf32> {dims = ["M"]}) {
+  func.return
+}
+
+// -----
+
+// CHECK: error[PTO143]: pypto.cases is 3 : i64
+// CHECK: help: pypto.cases = {decode = {t = 8}}
+module attributes {pypto.cases = 3} {
+}
+
+// -----
+
+// CHECK: error[PTO143]: a module has no attribute 'pypto.case'
+// CHECK: help: did you mean pypto.cases?
+module attributes {pypto.case = {a = {t = 3}}} {
+}
