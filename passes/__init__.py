@@ -62,9 +62,9 @@ def register_pass(cls: _Class) -> _Class:
     Makes a pass of one's own known by its name, for pipelines; to be used as decorator.
 
     A later class of the same name takes the place of an earlier one, as in a notebook.
-    Raises `TypeError` for what is no pass, or has no name or summary, or options that
-    are no fields of a dataclass; `ValueError` for a name that no pipeline can hold, or
-    that one of the compiler's passes has.
+    Raises `TypeError` for what is no pass, or has no name, summary or `run`, or options
+    that are no fields of a dataclass; `ValueError` for a name that no pipeline can
+    hold, or that one of the compiler's passes has.
     """
     from pyptoc.passes.base import PyptocPass
 
@@ -73,6 +73,8 @@ def register_pass(cls: _Class) -> _Class:
     name = getattr(cls, "name", None)
     if not isinstance(name, str) or not isinstance(cls.__dict__.get("summary"), str):
         raise TypeError(f"{cls.__name__} needs a name and a summary, both texts")
+    if inspect.isabstract(cls):
+        raise TypeError(f"{cls.__name__} has no method run(self, ctx, module)")
     fields = inspect.get_annotations(cls).items()
     options = [key for key, kind in fields if "ClassVar" not in str(kind)]
     if any(key not in cls.__dataclass_fields__ for key in options):

@@ -22,7 +22,7 @@ from pyptoc.dialects.diagnostics import CompileError, Diagnostic, file_location
 from pyptoc.dialects.near import did_you_mean, nearest
 from pyptoc.dialects.record import record
 from pyptoc.runtime.machine_checks import Problem, inconsistencies
-from pyptoc.runtime.machine_keys import TREE, WILD, Key, Kind
+from pyptoc.runtime.machine_keys import KEYS, TREE, WILD, Key, Kind
 
 CODE = "PTO511"
 
@@ -59,6 +59,8 @@ def read_table(path: Path, builtin: Mapping[str, Path]) -> dict[str, Any]:
             file.refuse([problem])
         base = read_table(builtin[name], {})
         base |= {"name": path.stem, "summary": f"{name} with changes ({path.name})"}
+    elif not table:
+        file.refuse([Problem((BASE,), "missing; the file has no keys", help=_HELP)])
     problems = list(_wrong_entries(table, TREE, ()))
     whole = merged(base, table)
     problems += check_whole(whole, _guesses(problems))
@@ -130,7 +132,8 @@ def _wrong_entries(
         if name not in allowed:
             known = (*allowed, BASE) if not path else allowed
             near = nearest(name, known)
-            hint = f"; did you mean '{near}'?" if near else ""
+            meant = f"'{near}'" if near else _elsewhere(name)
+            hint = f"; did you mean {meant}?" if meant else ""
             listed = f"it is one of {', '.join(known)}"
             yield Problem(
                 here, f"unknown key{hint}", rule=listed, guess=[near] if near else []
@@ -157,6 +160,14 @@ def _pattern(path: tuple[str, ...]) -> str:
     if path[:1] in (("spaces",), ("routes",)) and len(path) > 1:
         return ".".join((path[0], *("*" for _ in path[1:])))
     return ".".join(path)
+
+
+def _elsewhere(name: str) -> str:
+    """`clock_ghz in [cores]`: the table that has such a key, if only one does."""
+    word = name.casefold()
+    ends = (key.path.rpartition(".") for key in KEYS if "*" not in key.path)
+    found = [f"{end} in [{table}]" for table, dot, end in ends if dot and end == word]
+    return found[0] if len(found) == 1 else ""
 
 
 def _guesses(problems: Sequence[Problem]) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -157,6 +158,7 @@ def test_what_is_no_pass_is_not_registered(mine) -> None:
     for wrong, text in (
         (int, "no subclass of pyptoc.Pass"),
         (double(name=None), "needs a name and a summary"),
+        (double(run=abstractmethod(lambda self: None)), "has no method run"),
         (double(summary=None), "needs a name and a summary"),
         (double(__annotations__={"depth": "int"}, depth=1), "write @dataclass"),
     ):

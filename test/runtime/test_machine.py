@@ -127,6 +127,7 @@ WRONG = [
     ),
     ("cube = 32", "cube = 32\nbanana = 1", "cores.banana: unknown key"),
     ("[cores]", "cpu = 3\n[cores]", "cpu: unknown key"),
+    ("[cores]", "Clock_GHz = 3\n[cores]", "did you mean clock_ghz in [cores]?"),
     ("\nub = { size", "\nuc = { size", "spaces.uc: unknown key"),
     ("size_bytes = 65536", "size_bytes = 1.5", "spaces.l0a.size_bytes: must be an int"),
     ('pipe = "mte2"', 'pipe = "mte4"', "routes.gm.l1.pipe: 'mte4' is none of"),
@@ -216,6 +217,17 @@ def test_place(tmp_path: Path, text: str, place: str, words: str) -> None:
     found = refused(tmp_path, text)
     assert found.startswith(f"/mine.toml{place}")
     assert words in found
+
+
+def test_an_empty_file_is_one_error(tmp_path: Path) -> None:
+    """Not one for each key that it has not."""
+    path = tmp_path / "mine.toml"
+    path.write_text("# nothing\n")
+    with pytest.raises(CompileError) as failure:
+        load_machine(path)
+    (found,) = failure.value.diagnostics
+    assert found.message == "base: missing; the file has no keys"
+    assert 'begins with base = "ascend950"' in found.help
 
 
 def test_what_is_missing_is_missing_in_its_table(tmp_path: Path) -> None:
