@@ -319,6 +319,8 @@ def _compile(
     pipeline: str | Pipeline | None,
     entry: str | None,
 ) -> Program:
+    from xdsl.dialects.builtin import ModuleOp
+
     from pyptoc.command import Unit, parse
     from pyptoc.dialects.context import make_context
     from pyptoc.files import source_of
@@ -327,6 +329,9 @@ def _compile(
     from pyptoc.pipeline_text import default_pipeline, first_pass_for
     from pyptoc.runtime.signature import read_signature
 
+    if not isinstance(source, str | os.PathLike | ModuleOp):
+        given = type(source).__name__
+        raise TypeError(f"compile takes a path, MLIR text or a module, no {given}")
     machine = as_machine(machine)
     context = make_context(machine)
     if isinstance(source, str | os.PathLike):

@@ -80,9 +80,12 @@ def read_text(name: str) -> tuple[str, str]:
 
 
 def source_of(given: str | os.PathLike[str]) -> tuple[str, str]:
-    """The name and the text of a path, or of MLIR text: it has a newline or a brace."""
+    """The name and the text of a path, or of MLIR text: it has a newline or a brace.
+
+    An empty text is no path either.
+    """
     text = os.fspath(given)
-    if isinstance(given, str) and ("\n" in text or "{" in text):
+    if isinstance(given, str) and ("\n" in text or "{" in text or not text):
         return "<string>", text
     return read_source(text)
 

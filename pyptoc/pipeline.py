@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from pyptoc.runtime.machine import Machine
 
 
+_TAKES = "a pipeline is a text, or passes and texts with their names"
+
+
 class Pipeline:
     """
     A sequence of passes.
@@ -36,6 +39,8 @@ class Pipeline:
 
         if passes is None:
             passes = default_pipeline()
+        if not isinstance(passes, Iterable):
+            raise TypeError(f"{_TAKES}, no {type(passes).__name__}")
         parts = [passes] if isinstance(passes, str) else passes
         self._passes = [each for part in parts for each in _parsed(part)]
 
@@ -128,10 +133,15 @@ class Pipeline:
 
         The result of every pass is verified. Raises `CompileError`.
         """
+        from xdsl.dialects.builtin import ModuleOp
+
         from pyptoc.dialects.context import make_context
         from pyptoc.manager import run_passes
         from pyptoc.python_words import in_python
 
+        if not isinstance(module, ModuleOp):
+            given = type(module).__name__
+            raise TypeError(f"Pipeline.run takes a module, no {given}: see compile")
         with in_python("run"):
             context = make_context(as_machine(machine))
             run_passes(self._passes, context, module)
@@ -143,6 +153,12 @@ def _parsed(given: str | PyptocPass) -> list[PyptocPass]:
     from pyptoc.python_words import in_python
 
     if not isinstance(given, str):
+        from pyptoc.passes.base import PyptocPass
+
+        if not isinstance(given, PyptocPass):
+            is_class = isinstance(given, type)
+            what = f"the class {given.__name__}" if is_class else type(given).__name__
+            raise TypeError(f"{_TAKES}, no {what}")
         return [given]
     with in_python("Pipeline"):
         return parse_pipeline(given)

@@ -24,14 +24,17 @@ _PHRASES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"choose other sizes with --bind, or give the values", "give the values"),
     (r"(the passes that it registers): pyptoc .*", r"\1, import it"),
     (r"--bind NAME=VALUE|--bind (?=\w+=)", "{call}: "),
-    (r"--bind=([\w.]+=[\w.,=\[\]]+)", lambda m: f"{{call}}({m[1].replace(',', ', ')})"),
+    (
+        r"--bind=([\w.]+=[\w.,=\[\]-]+)",
+        lambda m: f"{{call}}({m[1].replace(',', ', ')})",
+    ),
     (r"in --bind\b", "in the call"),
     (r"--run --compile-to=tensor interprets it", 'pipeline="" and run() interpret it'),
     (r"--run --check checks a run", "run(check=True) checks a run"),
     (r"\(--compile-to=program\)", "(compile() without pipeline=)"),
     (r"pyptoc --list-passes lists them", "pyptoc.Pipeline.known() lists them"),
     (r"pyptoc --list-machines( names them)?", "pyptoc.machines()"),
-    (r"--([a-z]+(?:-[a-z]+)*)=(\S+[^\s.,;)])", lambda m: f"{_name(m[1])}={m[2]!r}"),
+    (r"--([a-z]+(?:-[a-z]+)*)=(\S*[^\s.,;)])", lambda m: f"{_name(m[1])}={m[2]!r}"),
 )
 
 

@@ -208,3 +208,43 @@ def test_notebooks_show_programs_timelines_and_sweeps() -> None:
     assert f"{1e6 * timeline.seconds:.2f} us" in time
     assert swept.count(f"{1e6 * rows[0].seconds:.2f}") >= 1
     assert "bind.M" in swept
+
+
+@pytest.mark.parametrize("wrong", [None, 3, b"func.func", ["func.func"]])
+def test_what_is_no_source(wrong) -> None:
+    name = type(wrong).__name__
+    with pytest.raises(TypeError, match=f"a path, MLIR text or a module, no {name}"):
+        pyptoc.compile(wrong)
+
+
+def test_an_empty_text_is_no_path() -> None:
+    with pytest.raises(pyptoc.CompileError, match="there is no operation in this text"):
+        pyptoc.compile("")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "what"),
+    [(3, "int"), ([None], "NoneType"), ([pyptoc.Pass], "the class PyptocPass")],
+)
+def test_what_is_no_pipeline(wrong, what: str) -> None:
+    said = f"a pipeline is a text, or passes and texts with their names, no {what}"
+    with pytest.raises(TypeError, match=said):
+        pyptoc.Pipeline(wrong)
+    with pytest.raises(TypeError, match="a pipeline is a text"):
+        pyptoc.Pipeline("").append(wrong)
+
+
+def test_a_pipeline_runs_on_a_module() -> None:
+    with pytest.raises(TypeError, match="takes a module, no str"):
+        pyptoc.Pipeline("").run("func.func")  # pyright: ignore[reportArgumentType]
+
+
+def test_numbers_and_short_words_in_the_help() -> None:
+    from pyptoc.python_words import in_python
+    from pyptoc.usage import UsageError
+
+    with pytest.raises(pyptoc.CompileError) as failure, in_python("run"):
+        raise UsageError("--executor=x is none", "--bind=M=16,lr=1e-3,g=[7,9]")
+    (found,) = failure.value.diagnostics
+    assert found.message == "executor='x' is none"
+    assert found.help == "run(M=16, lr=1e-3, g=[7, 9])"
