@@ -34,7 +34,6 @@ from xdsl.irdl import (
     var_result_def,
 )
 from xdsl.parser import Parser, UnresolvedOperand
-from xdsl.parser.generic_parser import ParserState
 from xdsl.utils.exceptions import ParseError, VerifyException
 from xdsl.utils.lexer import Input, Span
 from xdsl.utils.mlir_lexer import MLIRToken, MLIRTokenKind
@@ -49,7 +48,6 @@ from pyptoc.dialects.diagnostics import (
     place_of,
 )
 from pyptoc.dialects.error_list import limited
-from pyptoc.dialects.lexing import QuickLexer
 from pyptoc.dialects.op_definition import op_definition
 from pyptoc.dialects.parse_errors import (
     LexError,
@@ -69,6 +67,7 @@ from pyptoc.dialects.parse_hints import (
     lacks_body,
     undefined,
 )
+from pyptoc.dialects.quick_parser import QuickParser
 from pyptoc.dialects.related import with_producers
 
 MAX_NESTING = 40
@@ -93,8 +92,6 @@ class ErrorOp(IRDLOperation):
     res = var_result_def()
 
 
-_SHAPED = re.compile(r"(?:tensor|memref)<[\w?]*>(?!\w)")
-"""A shaped type without encoding, layout or space."""
 _NOTHING = re.compile(r"(?:\s|//[^\n]*)*+")
 """Blanks and comments."""
 _FOLLOWS = (
@@ -116,8 +113,8 @@ def has_error(value: SSAValue) -> bool:
     return isinstance(value.type, ErrorType)
 
 
-class LocParser(Parser):
-    """xDSL's parser with locations, source names and recovery (see the module)."""
+class LocParser(QuickParser):
+    """The parser with locations, source names and recovery (see the module)."""
 
     errors: list[Diagnostic]
     names: dict[SSAValue, str]
@@ -132,7 +129,7 @@ class LocParser(Parser):
     """These destinations, for checks before the forall itself exists."""
 
     def __init__(self, ctx: Context, text: str, filename: str = "<unknown>") -> None:
-        super().__init__(ctx, "", filename)
+        super().__init__(ctx, text, filename)
         self.errors = []
         self.names = {}
         self.calls = {}
@@ -142,7 +139,6 @@ class LocParser(Parser):
         self.outs = set()
         self._location: LocationAttr | None = None
         self._module: Operation | None = None
-        self._types: dict[str, TypeAttribute] = {}
         self._nesting = 0
         self._limit = MAX_NESTING
         self._unknown: set[Operation] = set()
@@ -150,7 +146,6 @@ class LocParser(Parser):
         self._line_starts = [0]
         for line in text.splitlines(keepends=True):
             self._line_starts.append(self._line_starts[-1] + len(line))
-        self._parser_state = ParserState(QuickLexer(Input(text, filename)))
 
     # -- what the dialects' hand-written `parse` methods use
 
@@ -222,23 +217,6 @@ class LocParser(Parser):
         return file_location(
             self._filename, line, position - self._line_starts[line - 1] + 1
         )
-
-    def parse_optional_type(self) -> TypeAttribute | None:
-        # A file writes the same few shaped types many times: read each once.
-        token = self._current_token
-        if token.kind != MLIRTokenKind.BARE_IDENT:
-            return super().parse_optional_type()
-        written = _SHAPED.match(self.text, token.span.start)
-        if written is None:
-            return super().parse_optional_type()
-        known = self._types.get(written[0])
-        if known is None:
-            known = super().parse_optional_type()
-            if known is not None:
-                self._types[written[0]] = known
-            return known
-        self._resume_from(written.end())
-        return known
 
     # -- names
 
