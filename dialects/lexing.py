@@ -66,7 +66,7 @@ class QuickToken(Token[MLIRTokenKind, str]):
     def __getattr__(self, name: str) -> Any:
         if name != "span":
             raise AttributeError(name)
-        is_string = self.text[0] == '"'
+        is_string = self.text.startswith('"')
         self.span = (StringLiteral if is_string else Span)(
             self.start, self.end, self.input
         )
@@ -81,7 +81,7 @@ class QuickLexer(MLIRLexer):
         r'"(?:[^"\\\n\v\f]++|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+"'
     )
 
-    def lex(self) -> MLIRToken:
+    def lex(self) -> QuickToken:
         found = _QUICK.match(self.input.content, self.pos)
         if found is None:
             return self._lex_other()
@@ -91,7 +91,7 @@ class QuickLexer(MLIRLexer):
         kind = _KINDS[group] or _PUNCTUATION[text]
         return QuickToken(kind, text, end - len(text), end, self.input)
 
-    def _lex_other(self) -> MLIRToken:
+    def _lex_other(self) -> QuickToken:
         try:
             token = super().lex()
         except LexError:
@@ -101,9 +101,10 @@ class QuickLexer(MLIRLexer):
         length = len(token.span)
         if token.kind == MLIRTokenKind.INTEGER_LIT and length > _MAX_DIGITS:
             raise LexError(token.span, f"A number of {length} digits is too long")
-        if token.kind == MLIRTokenKind.BYTES_LIT and _is_text(token):
-            return Token(MLIRTokenKind.STRING_LIT, token.span)
-        return token
+        kind, span = token.kind, token.span
+        if kind == MLIRTokenKind.BYTES_LIT and _is_text(token):
+            kind = MLIRTokenKind.STRING_LIT
+        return QuickToken(kind, span.text, span.start, span.end, self.input)
 
 
 def _is_text(token: MLIRToken) -> bool:

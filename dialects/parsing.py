@@ -149,33 +149,21 @@ class LocParser(QuickParser):
 
     # -- what the dialects' hand-written `parse` methods use
 
-    @property
-    def token(self) -> MLIRToken:
-        """The next token, not yet consumed."""
-        return self._current_token
-
-    @property
-    def text(self) -> str:
-        """The whole source."""
-        content = self.lexer.input.content
-        assert isinstance(content, str)
-        return content
-
     def take(self) -> MLIRToken:
         """Consume the next token."""
         return self._consume_token()
 
     def at(self, kind: MLIRTokenKind) -> bool:
         """Whether the next token is of this kind."""
-        return self._current_token.kind == kind
+        return self._parser_state.current_token.kind is kind
 
     def span_from(self, start: int) -> Span[str]:
         """From `start` to the end of the last token consumed."""
         text = self.text
-        end = self._current_token.span.start
+        end = self.pos
         while end > start and text[end - 1].isspace():
             end -= 1
-        return Span(start, end, Input(text, self._filename))
+        return Span(start, end, self.lexer.input)
 
     def parse_value(self, what: str = "a value such as %x") -> tuple[SSAValue, Span]:
         """Parse `%x` (or `%x#1`), which must be defined already."""

@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any, TypeVar
+from functools import lru_cache
+from typing import Any, TypeVar, cast
 
 from xdsl.context import Context
-from xdsl.ir import TypeAttribute
+from xdsl.dialects.builtin import IntegerAttr, i64
+from xdsl.ir import Attribute, TypeAttribute
 from xdsl.parser import Parser
 from xdsl.parser.generic_parser import ParserState
 from xdsl.utils.lexer import Input
 from xdsl.utils.mlir_lexer import MLIRToken, MLIRTokenKind, PunctuationSpelling
 
-from pyptoc.dialects.lexing import QuickLexer
+from pyptoc.dialects.lexing import QuickLexer, QuickToken
 
 _T = TypeVar("_T")
 
@@ -39,12 +41,24 @@ _TYPE = re.compile(
 )
 """A type that can be told from its text alone."""
 
+_PLAIN_INTEGER = re.compile(r"[0-9]++(?=[,\]}])")
+"""An attribute of type i64: its type would follow."""
+
+
+@lru_cache(maxsize=1024)
+def _integer(value: int) -> Attribute:
+    return IntegerAttr(value, i64)
+
 
 class QuickParser(Parser):
     """See the module."""
 
+    text: str
+    """The whole source."""
+
     def __init__(self, ctx: Context, text: str, filename: str) -> None:
         super().__init__(ctx, "", filename)
+        self.text = text
         self._types: dict[str, TypeAttribute] = {}
         self._parser_state = ParserState(QuickLexer(Input(text, filename)))
 
@@ -53,13 +67,13 @@ class QuickParser(Parser):
         token = state.current_token
         if token.kind is not _BARE and token.kind is not _EXCLAMATION:
             return super().parse_optional_type()
-        written = _TYPE.match(state.lexer.input.content, token.span.start)
+        written = _TYPE.match(self.text, self.pos)
         if written is None:
             return super().parse_optional_type()
         known = self._types.get(written[0])
         if known is None:
             known = super().parse_optional_type()
-            between = state.lexer.input.content[written.end() : self.pos]
+            between = self.text[written.end() : self.pos]
             if known is not None and not between.strip():
                 self._types[written[0]] = known
             return known
@@ -67,7 +81,24 @@ class QuickParser(Parser):
         state.current_token = state.lexer.lex()
         return known
 
+    def _parse_optional_builtin_attr(self) -> Attribute | None:
+        if self._parser_state.current_token.kind is _INTEGER:
+            plain = _PLAIN_INTEGER.match(self.text, self.pos)
+            if plain is not None:
+                self._consume_token()
+                return _integer(int(plain[0]))
+        return super()._parse_optional_builtin_attr()
+
     # -- tokens
+
+    @property
+    def token(self) -> QuickToken:
+        """The next token, not yet consumed."""
+        return cast(QuickToken, self._parser_state.current_token)
+
+    @property
+    def pos(self) -> int:
+        return cast(QuickToken, self._parser_state.current_token).start
 
     def _consume_token(self, expected_kind: MLIRTokenKind | None = None) -> MLIRToken:
         state = self._parser_state
