@@ -40,6 +40,9 @@ _TYPE = re.compile(
     r"|(?:index|[if][0-9]\w*+|bf16)(?![\w.$<])"
 )
 """A type that can be told from its text alone."""
+_BUILTIN: dict[str, TypeAttribute] = {}
+"""Those that do not depend on which dialects there are, of all files."""
+_MOST_TYPES = 4096
 
 _PLAIN_INTEGER = re.compile(r"[0-9]++(?=[,\]}])")
 """An attribute of type i64: its type would follow."""
@@ -60,6 +63,7 @@ class QuickParser(Parser):
         super().__init__(ctx, "", filename)
         self.text = text
         self._types: dict[str, TypeAttribute] = {}
+        """Those of dialects."""
         self._parser_state = ParserState(QuickLexer(Input(text, filename)))
 
     def parse_optional_type(self) -> TypeAttribute | None:
@@ -70,12 +74,15 @@ class QuickParser(Parser):
         written = _TYPE.match(self.text, self.pos)
         if written is None:
             return super().parse_optional_type()
-        known = self._types.get(written[0])
+        types = _BUILTIN if token.kind is _BARE else self._types
+        known = types.get(written[0])
         if known is None:
             known = super().parse_optional_type()
             between = self.text[written.end() : self.pos]
             if known is not None and not between.strip():
-                self._types[written[0]] = known
+                if len(types) >= _MOST_TYPES:
+                    types.clear()
+                types[written[0]] = known
             return known
         state.lexer.pos = written.end()
         state.current_token = state.lexer.lex()
