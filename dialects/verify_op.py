@@ -13,11 +13,11 @@ their operations in common.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import TypeAlias
 
 from xdsl.ir import Operation, SSAValue
-from xdsl.traits import IsolatedFromAbove, IsTerminator, OpTrait
+from xdsl.traits import IsolatedFromAbove, IsTerminator, NoTerminator, OpTrait
 
 from pyptoc.dialects.op_definition import Verify, is_verified_alone, own_verifier
 from pyptoc.dialects.record import record
@@ -32,6 +32,8 @@ class OpKind:
 
     is_isolated: bool
     is_terminator: bool
+    ends_anyhow: bool
+    """Whether the last operation of its body need be no terminator."""
     further: tuple[Verify, ...] | None
     """What looks further than the look of an operation; None: everything may."""
 
@@ -52,6 +54,7 @@ def kind_of(op: Operation) -> OpKind:
         _KINDS[cls] = OpKind(
             op.has_trait(IsolatedFromAbove, value_if_unregistered=False),
             op.has_trait(IsTerminator, value_if_unregistered=False),
+            op.has_trait(NoTerminator),
             _further(cls),
         )
     return _KINDS[cls]
@@ -76,12 +79,13 @@ def look_of(op: Operation) -> Look:
     Class, types, properties and attributes, which operands are the same value, and the
     arguments of each body.
     """
-    operands = op.operands
+    # The views of xDSL's properties are not made: this is asked of each operation.
+    operands = op._operands  # pyright: ignore[reportPrivateUsage]
     look = (
         op.__class__,
-        _repeated(operands),
-        tuple([value.type for value in operands]),
-        tuple([result.type for result in op.results]),
+        _repeated(operands) if len(operands) > 1 else (),
+        tuple([value._type for value in operands]),  # pyright: ignore[reportPrivateUsage]
+        tuple([value._type for value in op.results]),  # pyright: ignore[reportPrivateUsage]
         tuple(op.properties.items()),
         tuple(op.attributes.items()),
     )
@@ -91,26 +95,27 @@ def look_of(op: Operation) -> Look:
     return (*look, *(tuple(block.arg_types for block in each) for each in blocks))
 
 
-def _repeated(operands: Iterable[SSAValue]) -> tuple[int, ...]:
+def _repeated(operands: Sequence[SSAValue]) -> tuple[int, ...]:
     """For each operand the number of the first that is the same; none if all differ."""
-    values = [id(value) for value in operands]
+    values = list(map(id, operands))
     if len(set(values)) == len(values):
         return ()
-    return tuple([values.index(value) for value in values])
+    return tuple(map(values.index, values))
 
 
-def verify_op(op: Operation, look: Look) -> None:
+def verify_op(op: Operation, look: Look, earlier: Look | None = None) -> None:
     """
     Raises what the verifiers of an operation raise; those of nested ones are not run.
 
-    look: of this operation, by `look_of`.
+    look: of this operation, by `look_of`; earlier: how it looked when it was found
+    right the last time, if it was.
     """
     kind = kind_of(op)
-    if op.successors or (op.next_op is None and not kind.is_terminator):
-        op.verify(verify_nested_ops=False)  # which looks at where it stands
+    if op._successors or not _may_stand(op, kind):  # pyright: ignore[reportPrivateUsage]
+        op.verify(verify_nested_ops=False)
     elif kind.further is None:
         op.verify_()
-    elif look in RIGHT:
+    elif look == earlier or look in RIGHT:
         for verify in kind.further:
             verify(op)
     else:
@@ -118,3 +123,11 @@ def verify_op(op: Operation, look: Look) -> None:
         if len(RIGHT) >= MOST_REMEMBERED:
             RIGHT.clear()
         RIGHT.add(look)
+
+
+def _may_stand(op: Operation, kind: OpKind) -> bool:
+    """Whether the operation may be where it is in its block, at the end or not."""
+    if op.next_op is not None or kind.is_terminator:
+        return True
+    parent = op.parent_op()
+    return parent is None or kind_of(parent).ends_anyhow
