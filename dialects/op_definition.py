@@ -49,7 +49,8 @@ _ALONE: set[Verify] = {Operation.verify_}
 def verified_alone(verify: Verify) -> Verify:
     """
     Marks a method `verify_` that looks at nothing but operand types, result types,
-    properties, attributes, and which operands are the same value.
+    properties, attributes, which operands are the same value, and the types of the
+    arguments of its bodies.
 
     Not at what defines an operand or uses a result, nor at what stands around or
     inside. So where it has passed, it passes for all that look alike.

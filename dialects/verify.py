@@ -194,9 +194,7 @@ class _Verifier:
             if id(operand) not in self.visible:
                 self._undefined_operand(op, number, operand)
 
-    def _undefined_operand(
-        self, op: Operation, number: int, operand: SSAValue
-    ) -> None:
+    def _undefined_operand(self, op: Operation, number: int, operand: SSAValue) -> None:
         name = f"%{operand.name_hint}" if operand.name_hint else f"operand {number}"
         notes: list[Note] = []
         if isinstance(operand, OpResult):

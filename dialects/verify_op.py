@@ -9,14 +9,18 @@ remains are verifiers that look further: at what stands around it, or in its bod
 
 What was found right is remembered as long as the process lives: programs have most of
 their operations in common.
+
+What is remembered are numbers: equal types and other attributes have the same one. An
+attribute knows its own, so that its fields are hashed once, not with each operation.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeAlias
+from itertools import count
+from typing import Any, TypeAlias
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.traits import IsolatedFromAbove, IsTerminator, NoTerminator, OpTrait
 
 from pyptoc.dialects.op_definition import Verify, is_verified_alone, own_verifier
@@ -39,10 +43,17 @@ class OpKind:
 
 
 RIGHT: set[Look] = set()
-"""What operations look like that were found right."""
+"""What operations look like that were found right, in numbers (see `_in_numbers`)."""
 
-MOST_REMEMBERED = 10_000
-"""Looks, of about 1 kB each: those of some hundred programs."""
+MOST_REMEMBERED = 50_000
+"""Looks, of about 0.5 kB each, and attributes: those of some hundred programs."""
+
+_NUMBERS: dict[Attribute, int] = {}
+"""Of the attributes that were met."""
+_UNUSED = count(1)
+"""A number is not given twice, so one that is forgotten stands for nothing else."""
+_OWN_NUMBER = "_pyptoc_number"
+"""Where an attribute keeps its number, beside its fields."""
 
 _KINDS: dict[type[Operation], OpKind] = {}
 
@@ -95,6 +106,41 @@ def look_of(op: Operation) -> Look:
     return (*look, *(tuple(block.arg_types for block in each) for each in blocks))
 
 
+def is_known(look: Look) -> bool:
+    """Whether an operation that looks so was found right, and is remembered."""
+    return _in_numbers(look) in RIGHT
+
+
+def _in_numbers(look: Any) -> Look:
+    """A look with numbers for its attributes: quick to hash and to compare."""
+    kind, repeated, operands, results, properties, attributes, *regions = look
+    return (
+        kind,
+        repeated,
+        tuple([_number(type) for type in operands]),
+        tuple([_number(type) for type in results]),
+        tuple([(name, _number(value)) for name, value in properties]),
+        tuple([(name, _number(value)) for name, value in attributes]),
+        *[
+            tuple([tuple([_number(type) for type in types]) for types in blocks])
+            for blocks in regions
+        ],
+    )
+
+
+def _number(attribute: Attribute) -> int:
+    own = attribute.__dict__
+    number = own.get(_OWN_NUMBER)
+    if number is None:
+        number = _NUMBERS.get(attribute)
+        if number is None:
+            if len(_NUMBERS) >= MOST_REMEMBERED:
+                _NUMBERS.clear()
+            number = _NUMBERS[attribute] = next(_UNUSED)
+        own[_OWN_NUMBER] = number
+    return number
+
+
 def _repeated(operands: Sequence[SSAValue]) -> tuple[int, ...]:
     """For each operand the number of the first that is the same; none if all differ."""
     values = list(map(id, operands))
@@ -115,14 +161,14 @@ def verify_op(op: Operation, look: Look, earlier: Look | None = None) -> None:
         op.verify(verify_nested_ops=False)
     elif kind.further is None:
         op.verify_()
-    elif look == earlier or look in RIGHT:
+    elif look == earlier or (numbers := _in_numbers(look)) in RIGHT:
         for verify in kind.further:
             verify(op)
     else:
         op.verify_()
         if len(RIGHT) >= MOST_REMEMBERED:
             RIGHT.clear()
-        RIGHT.add(look)
+        RIGHT.add(numbers)
 
 
 def _may_stand(op: Operation, kind: OpKind) -> bool:
