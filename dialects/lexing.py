@@ -53,12 +53,13 @@ class QuickToken(Token[MLIRTokenKind, str]):
     """A token that keeps its text, and makes its span when somebody wants it."""
 
     __slots__ = ("end", "input", "start", "text")
+    text: str
 
     def __init__(
         self, kind: MLIRTokenKind, text: str, start: int, end: int, input: Input[str]
     ) -> None:
         self.kind = kind
-        self.text = text
+        self.text = text  # pyright: ignore[reportIncompatibleMethodOverride]
         self.start = start
         self.end = end
         self.input = input

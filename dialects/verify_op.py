@@ -129,7 +129,7 @@ def _in_numbers(look: Any) -> Look:
 
 
 def _number(attribute: Attribute) -> int:
-    own = attribute.__dict__
+    own = vars(attribute)
     number = own.get(_OWN_NUMBER)
     if number is None:
         number = _NUMBERS.get(attribute)
