@@ -46,6 +46,7 @@ class AdoptedParser(LocParser):
 def adopt(parser: Parser) -> LocParser:
     """Makes `parser` one of this package, in place."""
     source: Input[Any] = parser.lexer.input
+    next_token = parser.pos
     fresh = AdoptedParser(parser.ctx, source.content, source.name)
     state = {**vars(fresh), **vars(parser)}
     state["names"] = {
@@ -56,4 +57,7 @@ def adopt(parser: Parser) -> LocParser:
     changed = cast("Any", parser)
     changed.__class__ = AdoptedParser
     vars(parser).update(state)
+    # The tokens that follow, the next one included, are those of our lexer.
+    changed._parser_state.lexer = fresh.lexer
+    changed._resume_from(next_token)
     return changed

@@ -202,7 +202,13 @@ def _number(value: int) -> IntAttr:
 
 def file_location(name: str, line: int, column: int) -> FileLineColLoc:
     """The location `name:line:column`, both 1-based."""
-    return FileLineColLoc(_file_name(name), _number(line), _number(column))
+    # What the constructor does, without asking whether these are a name and numbers:
+    # a file has one for each operation and argument.
+    made = object.__new__(FileLineColLoc)
+    vars(made).update(
+        filename=_file_name(name), line=_number(line), column=_number(column)
+    )
+    return made
 
 
 def location_of(span: Span[str]) -> FileLineColLoc:

@@ -18,11 +18,17 @@ I64_MIN: Final = -(2**63)
 I64_MAX: Final = 2**63 - 1
 
 
-def _merge(groups: Iterable[Iterable[Hashable]]) -> tuple[Hashable, ...]:
-    seen: dict[Hashable, None] = {}
+def _merge(groups: Iterable[tuple[Hashable, ...]]) -> tuple[Hashable, ...]:
+    """What is in any of the groups, each once, in the order of its first place."""
+    merged: tuple[Hashable, ...] = ()
+    seen: dict[Hashable, None] | None = None
     for group in groups:
-        seen.update(dict.fromkeys(group))
-    return tuple(seen)
+        if not merged:
+            merged = group
+        elif group and group != merged:
+            seen = dict.fromkeys(merged) if seen is None else seen
+            seen.update(dict.fromkeys(group))
+    return merged if seen is None else tuple(seen)
 
 
 class Atom:
@@ -62,7 +68,9 @@ class Product(Atom):
     __slots__ = ("factors",)
 
     def __init__(self, factors: dict[Atom, int]) -> None:
-        super().__init__(frozenset(factors.items()), _merge(a.symbols for a in factors))
+        super().__init__(
+            frozenset(factors.items()), _merge([a.symbols for a in factors])
+        )
         self.factors = factors
 
 
@@ -74,7 +82,7 @@ class Call(Atom):
     def __init__(self, op: str, args: tuple[Expr, ...]) -> None:
         in_any_order = op in ("min", "max")
         identity = (op, frozenset(args) if in_any_order else args)
-        super().__init__(identity, _merge(a.symbols() for a in args))
+        super().__init__(identity, _merge([a.symbols() for a in args]))
         self.op = op
         self.args = args
 
@@ -230,7 +238,7 @@ class Expr:
     def symbols(self) -> tuple[Hashable, ...]:
         """The keys of the symbols in it, each once, in a stable order."""
         if self._symbols is None:
-            self._symbols = _merge(atom.symbols for atom in self.terms)
+            self._symbols = _merge([atom.symbols for atom in self.terms])
         return self._symbols
 
     def divides(self) -> bool:
@@ -239,7 +247,7 @@ class Expr:
 
     def subs(self, mapping: Mapping[Hashable, Expr | int]) -> Expr:
         """This expression with symbols replaced, all at once."""
-        if not any(key in mapping for key in self.symbols()):
+        if mapping.keys().isdisjoint(self.symbols()):
             return self
         result = Expr.const(self.constant)
         for atom, coefficient in self.terms.items():
@@ -413,7 +421,7 @@ def _extreme(op: str, args: tuple[Expr | int, ...]) -> Expr:
 
 
 def _substitute(atom: Atom, mapping: Mapping[Hashable, Expr | int]) -> Expr:
-    if not any(key in mapping for key in atom.symbols):
+    if mapping.keys().isdisjoint(atom.symbols):
         return Expr({atom: 1}, 0)
     if isinstance(atom, Symbol):
         return Expr.of(mapping[atom.key])

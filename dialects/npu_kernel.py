@@ -233,6 +233,7 @@ class KernelOp(IRDLOperation):
 
     # -- verification
 
+    @verified_alone
     def verify_(self) -> None:
         rank = self.grid_rank
         types = [argument.type for argument in self.body.block.args]

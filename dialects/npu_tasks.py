@@ -84,7 +84,7 @@ from pyptoc.dialects.npu_attrs import (
     Unit,
     UnitKindAttr,
 )
-from pyptoc.dialects.op_definition import op_definition
+from pyptoc.dialects.op_definition import op_definition, verified_alone
 
 
 @op_definition
@@ -271,6 +271,7 @@ class TasksOp(IRDLOperation):
 
     # -- verification
 
+    @verified_alone
     def verify_(self) -> None:
         rank, outs = self.rank, [out.type for out in self.outs]
         arguments = [argument.type for argument in self.body.block.args]

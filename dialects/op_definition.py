@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from threading import RLock
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from xdsl import irdl
 from xdsl.ir import Operation, OpTraits
@@ -49,7 +49,8 @@ _ALONE: set[Verify] = {Operation.verify_}
 def verified_alone(verify: Verify) -> Verify:
     """
     Marks a method `verify_` that looks at nothing but operand types, result types,
-    properties, attributes, and which operands are the same value.
+    properties, attributes, which operands are the same value, and the types of the
+    arguments of its bodies.
 
     Not at what defines an operand or uses a result, nor at what stands around or
     inside. So where it has passed, it passes for all that look alike.
@@ -119,12 +120,14 @@ class SegmentField:
 
     def __init__(self, field: BaseAttrAccessor) -> None:
         self.field = field
+        self.sizes = field.option.attribute_name
+        self.as_property = field.option.as_property
         self.places: dict[bytes, int | slice | None] = {}
         """By the sizes: which operands these are."""
 
     def __get__(self, op: Operation, owner: Any = None) -> Any:
-        option = self.field.option
-        sizes = cast(Any, option.container(op)[option.attribute_name])
+        held = op.properties if self.as_property else op.attributes
+        sizes: Any = held[self.sizes]
         key = sizes.data.data
         if key not in self.places:
             values = sizes.get_values()
@@ -133,7 +136,9 @@ class SegmentField:
                 found = slice(found.start, found.stop)
             self.places[key] = found
         place = self.places[key]
-        return None if place is None else op.operands[place]
+        if place is None:
+            return None
+        return op._operands[place]  # pyright: ignore[reportPrivateUsage]
 
     def __set__(self, op: Operation, value: object) -> NoReturn:
         raise NotImplementedError("operands of a field are not set by its name")

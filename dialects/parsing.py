@@ -25,10 +25,8 @@ from xdsl.ir import (
     Operation,
     Region,
     SSAValue,
-    TypeAttribute,
 )
 from xdsl.parser import Parser, UnresolvedOperand
-from xdsl.parser.generic_parser import ParserState
 from xdsl.utils.exceptions import ParseError, VerifyException
 from xdsl.utils.lexer import Input, Span
 from xdsl.utils.mlir_lexer import MLIRToken, MLIRTokenKind
@@ -44,7 +42,6 @@ from pyptoc.dialects.diagnostics import (
     place_of,
 )
 from pyptoc.dialects.error_list import limited
-from pyptoc.dialects.lexing import QuickLexer
 from pyptoc.dialects.parse_errors import (
     LexError,
     PoisonedError,
@@ -60,6 +57,7 @@ from pyptoc.dialects.parse_hints import (
     lacks_body,
     undefined,
 )
+from pyptoc.dialects.quick_parser import QuickParser
 from pyptoc.dialects.rejected import has_error, recover
 from pyptoc.dialects.related import with_producers
 
@@ -69,8 +67,6 @@ MAX_NESTING = 40
 _T = TypeVar("_T", bound=Attribute)
 
 
-_SHAPED = re.compile(r"(?:tensor|memref)<[\w?]*>(?!\w)")
-"""A shaped type without encoding, layout or space."""
 _NOTHING = re.compile(r"(?:\s|//[^\n]*)*+")
 """Blanks and comments."""
 _FOLLOWS = (
@@ -87,8 +83,8 @@ _FOLLOWS = (
 """What may stand after a complete operation."""
 
 
-class LocParser(Parser):
-    """xDSL's parser with locations, source names and all errors (see the module)."""
+class LocParser(QuickParser):
+    """The parser with locations, source names and all errors (see the module)."""
 
     errors: list[Diagnostic]
     names: dict[SSAValue, str]
@@ -103,7 +99,7 @@ class LocParser(Parser):
     """These destinations, for checks before the forall itself exists."""
 
     def __init__(self, ctx: Context, text: str, filename: str = "<unknown>") -> None:
-        super().__init__(ctx, "", filename)
+        super().__init__(ctx, text, filename)
         self.errors = []
         self.names = {}
         self.calls = {}
@@ -113,7 +109,6 @@ class LocParser(Parser):
         self.outs = set()
         self._location: LocationAttr | None = None
         self._module: Operation | None = None
-        self._types: dict[str, TypeAttribute] = {}
         self._nesting = 0
         self._limit = MAX_NESTING
         self._unknown: set[Operation] = set()
@@ -121,21 +116,8 @@ class LocParser(Parser):
         self._line_starts = [0]
         for line in text.splitlines(keepends=True):
             self._line_starts.append(self._line_starts[-1] + len(line))
-        self._parser_state = ParserState(QuickLexer(Input(text, filename)))
 
     # -- what the dialects' hand-written `parse` methods use
-
-    @property
-    def token(self) -> MLIRToken:
-        """The next token, not yet consumed."""
-        return self._current_token
-
-    @property
-    def text(self) -> str:
-        """The whole source."""
-        content = self.lexer.input.content
-        assert isinstance(content, str)
-        return content
 
     def take(self) -> MLIRToken:
         """Consume the next token."""
@@ -147,15 +129,15 @@ class LocParser(Parser):
 
     def at(self, kind: MLIRTokenKind) -> bool:
         """Whether the next token is of this kind."""
-        return self._current_token.kind == kind
+        return self._parser_state.current_token.kind is kind
 
     def span_from(self, start: int) -> Span[str]:
         """From `start` to the end of the last token consumed."""
         text = self.text
-        end = self._current_token.span.start
+        end = self.pos
         while end > start and text[end - 1].isspace():
             end -= 1
-        return Span(start, end, Input(text, self._filename))
+        return Span(start, end, self.lexer.input)
 
     def parse_value(self, what: str = "a value such as %x") -> tuple[SSAValue, Span]:
         """Parse `%x` (or `%x#1`), which must be defined already."""
@@ -197,23 +179,6 @@ class LocParser(Parser):
         return file_location(
             self._filename, line, position - self._line_starts[line - 1] + 1
         )
-
-    def parse_optional_type(self) -> TypeAttribute | None:
-        # A file writes the same few shaped types many times: read each once.
-        token = self._current_token
-        if token.kind != MLIRTokenKind.BARE_IDENT:
-            return super().parse_optional_type()
-        written = _SHAPED.match(self.text, token.span.start)
-        if written is None:
-            return super().parse_optional_type()
-        known = self._types.get(written[0])
-        if known is None:
-            known = super().parse_optional_type()
-            if known is not None:
-                self._types[written[0]] = known
-            return known
-        self._resume_from(written.end())
-        return known
 
     # -- names
 

@@ -95,19 +95,20 @@ def snapshot_of(isolated: Operation) -> Snapshot:
 
     Attributes are immutable, so comparing two snapshots is mostly comparing identities.
     """
-    return [
-        (
-            op,
-            look_of(op),
-            (
-                op.parent,
-                *op.operands,
-                *op.successors,
-                *[block for region in op.regions for block in region.blocks],
-            ),
-        )
-        for op in isolated.walk()
-    ]
+    found: Snapshot = []
+    _collect(isolated, found)
+    return found
+
+
+def _collect(op: Operation, found: Snapshot) -> None:
+    blocks = [block for region in op.regions for block in region.blocks]
+    operands, successors = op._operands, op._successors  # pyright: ignore[reportPrivateUsage]
+    found.append((op, look_of(op), (op.parent, *operands, *successors, *blocks)))
+    for block in blocks:
+        inner = block.first_op
+        while inner is not None:
+            _collect(inner, found)
+            inner = inner.next_op
 
 
 class _Verifier:
@@ -118,9 +119,12 @@ class _Verifier:
         self.fresh: dict[Operation, tuple[Snapshot, list[LaunchOp]]] = {}
         """The isolated operations that were looked at."""
         self.found: list[Diagnostic] = []
-        self.visible: set[SSAValue] = set()
+        self.visible: set[int] = set()
+        """The `id` of each value that is visible."""
         self.looks: dict[Operation, Look] = {}
         """Of the operations of the isolated one that is looked at."""
+        self.earlier: dict[Operation, Look] = {}
+        """Those of them when it was found right the last time."""
         self.launches: list[LaunchOp] = []
 
     def error(self, code: str, at: Operation, message: str, *notes: Note) -> None:
@@ -140,17 +144,19 @@ class _Verifier:
             return
         earlier = len(self.launches)
         self.looks = {each: look for each, look, _ in snapshot}
+        self.earlier = {each: look for each, look, _ in known[0]} if known else {}
         self._check(op)
         self.fresh[op] = snapshot, self.launches[earlier:]
 
     def _check(self, op: Operation) -> None:
-        for number, operand in enumerate(op.operands):
-            if operand not in self.visible:
-                self._undefined(op, number, operand)
+        operands = op._operands  # pyright: ignore[reportPrivateUsage]
+        if not self.visible.issuperset(map(id, operands)):
+            self._undefined(op)
         try:
             # A module only checks its symbols, which is done better below.
-            if not isinstance(op, ModuleOp):
-                verify_op(op, self.looks.get(op) or look_of(op))
+            if op.__class__ is not ModuleOp:
+                look = self.looks.get(op) or look_of(op)
+                verify_op(op, look, self.earlier.get(op))
         except CompileError as failure:
             self.found.extend(failure.diagnostics)
         except VerifyException as failure:
@@ -167,7 +173,7 @@ class _Verifier:
                 self.launches.append(cast("LaunchOp", op))
         if op.regions:
             self._check_regions(op)
-        self.visible.update(op.results)
+        self.visible.update(map(id, op.results))
 
     def _check_regions(self, op: Operation) -> None:
         outside = self.visible
@@ -193,14 +199,23 @@ class _Verifier:
             self._check_block(block)
 
     def _check_block(self, block: Block) -> None:
-        self.visible.update(block.args)
-        for op in block.ops:
+        self.visible.update(map(id, block.args))
+        op = block.first_op
+        while op is not None:
             self.check(op)
-        self.visible.difference_update(block.args)
-        for op in block.ops:
-            self.visible.difference_update(op.results)
+            op = op.next_op
+        self.visible.difference_update(map(id, block.args))
+        op = block.first_op
+        while op is not None:
+            self.visible.difference_update(map(id, op.results))
+            op = op.next_op
 
-    def _undefined(self, op: Operation, number: int, operand: SSAValue) -> None:
+    def _undefined(self, op: Operation) -> None:
+        for number, operand in enumerate(op.operands):
+            if id(operand) not in self.visible:
+                self._undefined_operand(op, number, operand)
+
+    def _undefined_operand(self, op: Operation, number: int, operand: SSAValue) -> None:
         name = f"%{operand.name_hint}" if operand.name_hint else f"operand {number}"
         notes: list[Note] = []
         if isinstance(operand, OpResult):

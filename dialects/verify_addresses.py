@@ -14,6 +14,7 @@ and then from one address on:
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TypeAlias
 
 from xdsl.ir import Block, SSAValue
 
@@ -23,25 +24,31 @@ from pyptoc.dialects.tile_types import BufType
 
 ADDRESS_ERROR = "PTO175"
 
+_Place: TypeAlias = tuple[str, range, Allocation]
+"""A memory, the bytes there, and whose they are."""
+_Places: TypeAlias = dict[SSAValue, _Place]
+"""Of the buffers that were met."""
+
 
 def check_addresses(kernel: Block) -> list[Diagnostic]:
     """What is wrong with the addresses of a kernel's buffers."""
-    found: list[Diagnostic] = []
+    instructions: list[Instruction] = []
     for op in kernel.walk():
-        if isinstance(op, Allocation) and op.address is None:
-            return []  # Not planned yet.
         if isinstance(op, Instruction):
-            found.extend(_overlaps(op))
-    return found
+            instructions.append(op)
+        elif isinstance(op, Allocation) and op.address is None:
+            return []  # Not planned yet.
+    places: _Places = {}
+    return [found for op in instructions for found in _overlaps(op, places)]
 
 
-def _overlaps(op: Instruction) -> Iterator[Diagnostic]:
+def _overlaps(op: Instruction, places: _Places) -> Iterator[Diagnostic]:
     inputs = filter(_is_buffer, dict.fromkeys(op.reads()))
-    reads = [(value, _bytes(value)) for value in inputs]
+    reads = [(value, _bytes(value, places)) for value in inputs]
     for dest in op.writes() if reads else ():
         if not _is_buffer(dest):
             continue
-        space, place, alloc = _bytes(dest)
+        space, place, alloc = _bytes(dest, places)
         for value, (other_space, other, source) in reads:
             apart = other.stop <= place.start or place.stop <= other.start
             if source is alloc or space != other_space or apart:
@@ -65,7 +72,11 @@ def _is_buffer(value: SSAValue) -> bool:
     return isinstance(value.type, BufType)
 
 
-def _bytes(value: SSAValue) -> tuple[str, range, Allocation]:
-    alloc = allocation_of(value)
-    start = alloc.address or 0
-    return alloc.type.space.value, range(start, start + alloc.total_bytes), alloc
+def _bytes(value: SSAValue, places: _Places) -> _Place:
+    found = places.get(value)
+    if found is None:
+        alloc = allocation_of(value)
+        start, space = alloc.address or 0, alloc.type.space.value
+        found = space, range(start, start + alloc.total_bytes), alloc
+        places[value] = found
+    return found

@@ -141,7 +141,7 @@ class Grouping:
         self, more: Sequence[Operation], groups: Sequence[Group]
     ) -> Group | None:
         members = {member for group in groups for member in group.ops} | {*more}
-        ops = [member for member in self.ops if member in members]
+        ops = self._in_order(members)
         unit = groups[0].unit if groups else "vector"
         if len({self.parts.get(member) for member in ops}) > 1:
             return None
@@ -150,6 +150,12 @@ class Grouping:
         if unit == "cube" and len(ops) > 2:
             return None
         return Group(0, unit, ops) if self.is_apart(ops) else None
+
+    def _in_order(self, ops: Iterable[Operation]) -> list[Operation]:
+        """Those of the ops that stand in the block, in its order."""
+        return sorted(
+            (op for op in ops if op in self.places), key=self.places.__getitem__
+        )
 
     def _fits_together(self, ops: Sequence[Operation]) -> bool:
         """Whether vector ops have one domain; a scan keeps its rows whole in UB."""
@@ -251,7 +257,7 @@ class Grouping:
                 unit = [top]
                 if group is not None:
                     inside = {*group.ops, *group.views}
-                    unit = [op for op in self.ops if op in inside]
+                    unit = self._in_order(inside)
                 if top in done:
                     stack.pop()
                     continue

@@ -14,13 +14,13 @@ from xdsl.dialects.builtin import (
     FloatAttr,
     IntegerAttr,
     IntegerType,
-    MemRefType,
     Signedness,
     TensorType,
 )
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from pyptoc.dialects.expr import Expr
+from pyptoc.dialects.pypto.brackets import shape_of as shape_of
 from pyptoc.dialects.subscripts import Mixed
 
 
@@ -50,12 +50,6 @@ def as_tensor(type_: Attribute) -> TensorType[Attribute] | None:
     if not isinstance(type_, TensorType):
         return None
     return cast("TensorType[Attribute]", type_)
-
-
-def shape_of(type_: Attribute) -> tuple[int, ...]:
-    """The shape of a tensor or memref; negative where dynamic."""
-    assert isinstance(type_, TensorType | MemRefType)
-    return cast("TensorType[Attribute]", type_).get_shape()
 
 
 def integer_width(element: Attribute) -> int | None:

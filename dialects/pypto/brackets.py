@@ -217,8 +217,18 @@ def check_bounds(
 
 def shape_of(type: Attribute) -> tuple[int, ...]:
     """The shape of a tensor or memref type."""
-    assert isinstance(type, ShapedType)
-    return tuple(type.get_shape())
+    shape = shape_or_none(type)
+    assert shape is not None
+    return shape
+
+
+def shape_or_none(type: Attribute) -> tuple[int, ...] | None:
+    """The shape of a tensor or memref type; None for other types."""
+    # A type keeps its shape, beside its fields: xDSL makes a tuple at each call.
+    shape = type.__dict__.get("_pyptoc_shape")
+    if shape is None and isinstance(type, ShapedType):
+        shape = vars(type)["_pyptoc_shape"] = tuple(type.get_shape())
+    return shape
 
 
 def element_of(type: Attribute) -> Attribute:

@@ -8,7 +8,7 @@ from typing import NoReturn
 from xdsl.ir import SSAValue
 from xdsl.parser import UnresolvedOperand
 from xdsl.utils.lexer import Span
-from xdsl.utils.mlir_lexer import MLIRToken, MLIRTokenKind
+from xdsl.utils.mlir_lexer import MLIRTokenKind
 
 from pyptoc.dialects.diagnostics import error
 from pyptoc.dialects.expr import Compare, Expr, ExprSyntaxError, parse_compare
@@ -21,6 +21,11 @@ from pyptoc.dialects.subscripts import INDEX
 
 MAX_DEPTH = 60
 WORDS = ("floordiv", "ceildiv", "mod", "min", "max", "ne")
+_EOF, _INTEGER, _VALUE = (
+    MLIRTokenKind.EOF,
+    MLIRTokenKind.INTEGER_LIT,
+    MLIRTokenKind.PERCENT_IDENT,
+)
 _PAIRS = {"=": "==", "<": "<=", ">": ">="}
 
 
@@ -29,38 +34,44 @@ class InfixTokens:
 
     def __init__(self, parser: LocParser) -> None:
         self.parser = parser
-        self.last: Span[str] = parser.token.span
+        self.last_token = parser.token
         self.depth = 0
+
+    @property
+    def last(self) -> Span[str]:
+        """Where the last token stands that was taken."""
+        return self.last_token.span
 
     def peek(self) -> str | None:
         token = self.parser.token
-        if token.kind == MLIRTokenKind.EOF:
+        if token.kind is _EOF:
             return None
-        text = token.span.text
-        return _PAIRS[text] if self._is_pair(token) else text
-
-    def _is_pair(self, token: MLIRToken) -> bool:
-        text, end = self.parser.text, token.span.end
-        return token.span.text in _PAIRS and text[end : end + 1] == "="
+        text = token.text
+        if text in _PAIRS and self.parser.text.startswith("=", token.end):
+            return _PAIRS[text]
+        return text
 
     def take(self) -> str:
         token = self.parser.token
         text = self.peek()
         if text is None:
             raise ExprSyntaxError("the expression ends too early")
-        self.depth += {"(": 1, ")": -1}.get(text, 0)
-        if self.depth > MAX_DEPTH:
-            error(token.span, "PTO108", "parentheses nest too deep here")
-        self.last = token.span
-        if token.kind == MLIRTokenKind.INTEGER_LIT and int(text, 0) >= 2**63:
+        if text == "(":
+            self.depth += 1
+            if self.depth > MAX_DEPTH:
+                error(token.span, "PTO108", "parentheses nest too deep here")
+        elif text == ")":
+            self.depth -= 1
+        self.last_token = token
+        if token.kind is _INTEGER and int(text, 0) >= 2**63:
             error(token.span, "PTO145", f"{text} does not fit in 64 bits")
         self.parser.take()
         if text in ("==", "<=", ">="):
             self.parser.take()
-        if token.kind == MLIRTokenKind.PERCENT_IDENT:
+        if token.kind is _VALUE:
             following = self.parser.token
-            number = following.span.text[1:]
-            if following.kind == MLIRTokenKind.HASH_IDENT and number.isdecimal():
+            number = following.text[1:]
+            if following.kind is MLIRTokenKind.HASH_IDENT and number.isdecimal():
                 self.parser.take()
                 return f"{text}#{number}"
         return text
@@ -73,7 +84,7 @@ def parse_infix(call: Call, parser: LocParser) -> Expr | Compare:
 
     def symbol(text: str) -> Expr:
         nonlocal poisoned
-        _check_same_line(parser, tokens.last)
+        _check_same_line(parser, tokens.last_token.start)
         if not text.startswith("%"):
             error(
                 tokens.last,
@@ -105,11 +116,11 @@ def parse_infix(call: Call, parser: LocParser) -> Expr | Compare:
     return expr
 
 
-def _check_same_line(parser: LocParser, span: Span[str]) -> None:
+def _check_same_line(parser: LocParser, start: int) -> None:
     """Refuse to take the next operation for an operand that was left out."""
-    end = end_before(parser.text, span.start)
+    end = end_before(parser.text, start)
     if end is not None and parser.text[end - 1] not in "(,":
-        last = Span(end - 1, end, span.input)
+        last = Span(end - 1, end, parser.lexer.input)
         rule = "an operator has an operand on both sides"
         error(last, "PTO145", "the expression ends too early", rule=rule)
 
@@ -123,7 +134,7 @@ def _raise_syntax(parser: LocParser, tokens: InfixTokens, message: str) -> NoRet
     at = parser.token.span
     if _is_float(tokens.last.text):
         at = tokens.last
-    _check_same_line(parser, at)
+    _check_same_line(parser, at.start)
     found = re.match(r"unexpected '(.+)'", message)
     if found is not None and tokens.last.text == found[1]:
         at = tokens.last
@@ -157,9 +168,9 @@ def _check_constants(call: Call, expr: Expr | Compare) -> None:
 def _check_end(call: Call, parser: LocParser) -> None:
     """What follows on the same line must be `,`, `:` or `{`, not more expression."""
     token = parser.token
-    text = parser.text
-    before = text[: token.span.start].rstrip(" \t")
-    if before.endswith("\n") or token.kind == MLIRTokenKind.EOF:
+    line = parser.text.rfind("\n", 0, token.start) + 1
+    begins_line = line and not parser.text[line : token.start].strip(" \t")
+    if begins_line or token.kind == MLIRTokenKind.EOF:
         return
     if token.kind == MLIRTokenKind.PERCENT_IDENT:
         name = token.span.text

@@ -21,12 +21,12 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from enum import Enum
+from functools import lru_cache
 from math import inf
 
-from xdsl.dialects.builtin import ShapedType
 from xdsl.ir import SSAValue
 
-from pyptoc.dialects.pypto.brackets import shape_of
+from pyptoc.dialects.pypto.brackets import shape_of, shape_or_none
 from pyptoc.dialects.record import record
 from pyptoc.dialects.subscripts import Mixed
 
@@ -113,18 +113,16 @@ class Structured:
 
 def pointwise(operands: Sequence[SSAValue], results: Sequence[SSAValue]) -> Structure:
     """A point for each element of the first result, to which operands are aligned."""
-    shape = shape_of(results[0].type)
+    space = shape_of(results[0].type)
+    rank = len(space)
     reads = [
-        Access(value, aligned(shape_of(value.type), shape))
+        Access(value, _aligned(shape, space))
         for value in operands
-        if isinstance(value.type, ShapedType)
+        if (shape := shape_or_none(value.type)) is not None
     ]
-    return Structure(
-        Runs.VECTOR,
-        (Kind.INDEPENDENT,) * len(shape),
-        tuple(reads),
-        tuple(Access(value, tuple(range(len(shape)))) for value in results),
-    )
+    axes = tuple(range(rank))
+    writes = tuple([Access(value, axes) for value in results])
+    return Structure(Runs.VECTOR, (Kind.INDEPENDENT,) * rank, tuple(reads), writes)
 
 
 def along(
@@ -251,3 +249,7 @@ def aligned(shape: Sequence[int], space: Sequence[int]) -> tuple[int | None, ...
         None if size == 1 and space[lead + axis] != 1 else lead + axis
         for axis, size in enumerate(shape)
     )
+
+
+_aligned = lru_cache(maxsize=1024)(aligned)
+"""For shapes that are tuples."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from building import CONTEXT
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import IntAttr, ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
@@ -16,7 +16,7 @@ from pyptoc.dialects import verify_op as verify_ops
 from pyptoc.dialects.op_docs import examples_of
 from pyptoc.dialects.parsing import parse_module
 from pyptoc.dialects.pypto import Pypto
-from pyptoc.dialects.verify_op import RIGHT, kind_of, look_of, verify_op
+from pyptoc.dialects.verify_op import RIGHT, is_known, kind_of, look_of, verify_op
 from pyptoc.passes import LEVELS
 
 
@@ -117,5 +117,20 @@ def test_only_so_many_are_remembered(monkeypatch: pytest.MonkeyPatch):
     for op in parse_module(SLOTS, "t.mlir", CONTEXT).walk():
         if op.name in ("tile.alloc", "tile.slot") and "%d" not in str(op):
             verify_op(op, look_of(op))
-            assert look_of(op) in RIGHT
+            assert is_known(look_of(op))
             assert len(RIGHT) <= 2
+
+
+def test_equal_attributes_have_one_number_that_no_other_gets(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    """Otherwise an operation would pass for another that was found right."""
+    monkeypatch.setattr(verify_ops, "MOST_REMEMBERED", 3)
+    monkeypatch.setattr(verify_ops, "_NUMBERS", {})
+    number = verify_ops._number  # pyright: ignore[reportPrivateUsage]
+    assert number(IntAttr(7)) == number(IntAttr(7))
+    kept = [IntAttr(value) for value in range(10)]
+    numbers = [number(attribute) for attribute in kept]
+    assert len(set(numbers)) == 10
+    assert numbers == [number(attribute) for attribute in kept]
+    assert number(IntAttr(0)) not in numbers[1:]
