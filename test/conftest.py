@@ -65,7 +65,11 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """A worker of xdist tells how many runs it has watched."""
+    """A worker of xdist tells how many runs it has watched.
+
+    Nor need the collector see what is left: pytest calls it five times at the end.
+    """
+    gc.freeze()
     output = getattr(session.config, "workeroutput", None)
     if output is not None:
         output["watched"] = _watched()
