@@ -21,6 +21,7 @@ from typing import NoReturn
 import pyptoc
 from pyptoc import colors
 from pyptoc.collector import seldom_collecting
+from pyptoc.interrupts import is_interrupt
 from pyptoc.method_cache import kept_methods
 from pyptoc.options import Options, parse_options
 from pyptoc.report import plain_error
@@ -52,7 +53,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             plain_error("PTO513", "there is not enough memory", help)
         return 1
     except (KeyboardInterrupt, Exception) as problem:
-        code = 130 if isinstance(problem, KeyboardInterrupt) else 1
+        code = 130 if is_interrupt(problem) else 1
         # Where nobody hears of it, the exit code still says so.
         with contextlib.suppress(OSError):
             code = _ended(problem, options)
@@ -61,7 +62,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _ended(problem: BaseException, options: Options) -> int:
     """Says why there is no result; the exit code."""
-    if isinstance(problem, KeyboardInterrupt):
+    if is_interrupt(problem):
         sys.stderr.write("interrupted\n")
         return 130
     if isinstance(problem, UsageError):

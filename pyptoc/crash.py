@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from pyptoc.dialects.diagnostics import CompileError, Note
 from pyptoc.files import FileError, write_text
+from pyptoc.interrupts import is_interrupt
 from pyptoc.manager import BrokenIRError, failing_pass
 from pyptoc.report import Reporter
 
@@ -105,8 +106,10 @@ def internal_error(
     Reports a bug of the compiler, or of a user's pass; returns the exit code 2.
 
     reproducer: the file that `--crash-reproducer` has written; else there will be one
-    in the folder for temporary files.
+    in the folder for temporary files. Raises what an interrupt is behind: no bug.
     """
+    if is_interrupt(error):
+        raise error
     from pyptoc.user_failures import user_failure
 
     if reproducer is None:

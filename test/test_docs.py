@@ -7,7 +7,9 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
+import checked_runs
 import pytest
 from inprocess import ROOT, call
 
@@ -99,19 +101,40 @@ def test_the_readme_shows_what_is_printed(tmp_path: Path, monkeypatch) -> None:
 def test_a_run_of_tests_says_what_was_watched(tmp_path: Path) -> None:
     test = tmp_path / "test_small.py"
     test.write_text(SMALL_RUN)
-    words = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "conftest")
+    words = ("-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider")
     words += ("-c", str(ROOT / "pyproject.toml"), "--rootdir", str(ROOT))
-    for more in ((), ("-n", "2")):
-        done = subprocess.run(
-            [sys.executable, *words, *more, str(test)],
-            cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'test'}"},
-            capture_output=True,
-            text=True,
-            check=False,
+    done = subprocess.run(
+        [sys.executable, *words, "-p", "conftest", str(test)],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'test'}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+    assert "2 runs of compiled programs watched by --check" in done.stdout
+
+
+def test_a_process_alone_says_what_it_has_watched(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plugins = request.config.pluginmanager
+    conftest = next(
+        each
+        for each in plugins.get_plugins()
+        if getattr(each, "__file__", None) == str(ROOT / "test" / "conftest.py")
+    )
+    said: list[str] = []
+    reporter = SimpleNamespace(write_line=said.append)
+    for number, line in (
+        (0, []),
+        (1, ["1 run of compiled programs watched by --check"]),
+    ):
+        monkeypatch.setattr(checked_runs, "watched", number)
+        conftest.pytest_terminal_summary(
+            reporter, SimpleNamespace(stash=pytest.Stash())
         )
-        assert done.returncode == 0, done.stdout
-        assert "2 runs of compiled programs watched by --check" in done.stdout
+        assert said == line
 
 
 SMALL_RUN = """\

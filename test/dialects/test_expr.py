@@ -30,8 +30,8 @@ from pyptoc.dialects.expr import (
 NAMES = ("a", "b", "c")
 A, B, C = (Expr.sym(name) for name in NAMES)
 
-settings.register_profile("expr", deadline=None, max_examples=200)
-settings.load_profile("expr")
+# Not a profile: that would be the one of all files read after this one.
+many = settings(max_examples=2 * settings.default.max_examples)
 
 # A tree is an int, a name, or (op, left, right): what a user would write.
 leaves = st.one_of(st.integers(-20, 20), st.sampled_from(NAMES))
@@ -93,6 +93,7 @@ def plain(tree, env):
 
 @pytest.mark.parametrize("strategy", [trees, constant_divisions], ids=["any", "const"])
 def test_evaluate_is_python_arithmetic(strategy):
+    @many
     @given(strategy, values)
     def check(tree, env):
         expected = plain(tree, env)
@@ -102,6 +103,7 @@ def test_evaluate_is_python_arithmetic(strategy):
     check()
 
 
+@many
 @given(constant_divisions, constant_divisions, values)
 def test_substitution_evaluates_inside(tree, inner, env):
     plain(inner, env)
@@ -112,6 +114,7 @@ def test_substitution_evaluates_inside(tree, inner, env):
     assert build(tree).subs(everything).value == expected
 
 
+@many
 @given(st.one_of(trees, constant_divisions))
 @example(("floordiv", ("mod", "a", 4), -3))
 def test_text_is_read_back(tree):
@@ -120,6 +123,7 @@ def test_text_is_read_back(tree):
     assert parse_expr(e.to_string()).to_string() == e.to_string()
 
 
+@many
 @given(st.one_of(trees, constant_divisions))
 @example(("min", ("*", "a", ("floordiv", "b", "c")), 4))
 def test_what_divides_has_a_division_in_its_source(tree):
@@ -152,6 +156,7 @@ def ranges_and_values(draw):
     return ranges, env
 
 
+@many
 @given(st.one_of(trees, constant_divisions), ranges_and_values())
 def test_interval_holds_every_value(tree, drawn):
     ranges, env = drawn
@@ -159,6 +164,7 @@ def test_interval_holds_every_value(tree, drawn):
     assert expected in build(tree).interval(ranges)
 
 
+@many
 @given(constant_divisions, constant_divisions, ranges_and_values())
 def test_proofs_are_true(left, right, drawn):
     ranges, env = drawn

@@ -105,19 +105,19 @@ def test_everywhere_at_once(number: str, tmp_path: Path) -> None:
     bound = f"--bind={name}=4"
     made = ["o.mlir", "o.npz", "r.html", "t.json"]
     o, npz, html, trace = (str(tmp_path / one) for one in made)
-    data = ("--random-inputs=1", bound)
-    code, _, _ = run("--run", "--check", *data, "--outputs", npz, text=text)
-    assert code == 0
+    tree = tmp_path / "tree"
+    dumps = ("-o", o, "--print-ir-tree-dir", str(tree))
+    argv = ("--run", "--check", "--random-inputs=1", bound, "--outputs", npz, *dumps)
+    assert run(*argv, text=text)[0] == 0
     assert zipfile.ZipFile(npz).namelist() == ["y.npy"]
-    files = ("--trace", trace, "--report", html)
-    assert run("--simulate", *files, *data[1:], text=text)[0] == 0
+    argv = ("--simulate", "--trace", trace, "--report", html, bound)
+    assert run(*argv, text=text)[0] == 0
     assert f"<script>{WORD}" not in Path(html).read_text()
     assert f"<img {WORD}" not in Path(html).read_text()
-    assert run("-o", o, text=text)[0] == 0
-    assert files_in(tmp_path) == made
-    run("--print-ir-tree-dir", str(tmp_path / "tree"), text=text)
-    dumped = {path.name for path in (tmp_path / "tree").iterdir()}
+    dumped = files_in(tree)
+    assert dumped != []
     assert all(re.fullmatch(r"\d\d_[a-z-]+\.mlir", one) for one in dumped)
+    assert files_in(tmp_path) == sorted([*made, *(f"tree/{one}" for one in dumped)])
     # What was printed is the same program with the same names.
     again = run("--compile-to=program", text=Path(o).read_text())
     assert again == (0, Path(o).read_text(), "")

@@ -70,8 +70,8 @@ COMPILED = {
     "2^40 x 2^40": (softmax(HUGE, HUGE), ()),
     "2^63 - 1 rows": (softmax(2**63 - 1, 2**63 - 1), ()),
     "a product of 2^40": (matmul(HUGE, HUGE, HUGE), ()),
-    "a string of 3 MB": (with_attribute(f'"{"x" * 3_000_000}"'), ("-o", "/dev/null")),
-    "a list of 50,000": (with_attribute(f"[{'1, ' * 50_000}1]"), ("-o", "/dev/null")),
+    "a string of 1 MB": (with_attribute(f'"{"x" * 1_000_000}"'), ("-o", "/dev/null")),
+    "a list of 20,000": (with_attribute(f"[{'1, ' * 20_000}1]"), ("-o", "/dev/null")),
     "a float of 5,000 digits": (softmax(4, 4).replace("softmax %x axis -1",
                                 f"add %x, {'1' * 5000}.0"), ()),
 }  # fmt: skip

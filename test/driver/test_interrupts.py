@@ -115,6 +115,22 @@ def test_while_a_file_is_written(
     assert old is None or target.read_text() == old
 
 
+class Interrupts:
+    def __set_name__(self, *_: object) -> None:
+        raise KeyboardInterrupt
+
+
+def test_while_a_class_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python 3.11 makes a RuntimeError of it."""
+
+    def parse(*_: object) -> None:
+        type("Made", (), {"field": Interrupts()})
+
+    monkeypatch.setattr("pyptoc.dialects.parsing.parse_module", parse)
+    text = "func.func @f() {\n  func.return\n}\n"
+    assert call("-", "--pipeline=", stdin=text) == (130, "", "interrupted\n")
+
+
 SHOW = "print(signal.getsignal(signal.SIGINT) is signal.{})"
 ENDING = f"""
 import signal, pyptoc.__main__

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from importlib.metadata import entry_points
 from pathlib import Path
 
@@ -45,9 +47,10 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join(path)}
 
 
-def xdsl_opt(
+def process(
     environment: dict[str, str], *argv: str, text: str = PROGRAM
 ) -> tuple[int, str, str]:
+    """xdsl-opt as one starts it."""
     done = subprocess.run(
         [str(XDSL_OPT), *argv],
         input=text,
@@ -60,15 +63,66 @@ def xdsl_opt(
     return done.returncode, done.stdout.rstrip() + "\n", done.stderr
 
 
+SERVER = """
+import json, sys, traceback
+from contextlib import redirect_stderr, redirect_stdout
+from io import BytesIO, StringIO, TextIOWrapper
+from xdsl.tools.xdsl_opt import main
+
+for line in sys.stdin:
+    argv, text = json.loads(line)
+    sys.argv[:], code, out, err = ["xdsl-opt", *argv], 0, StringIO(), StringIO()
+    before, sys.stdin = sys.stdin, TextIOWrapper(BytesIO(text.encode()))
+    with redirect_stdout(out), redirect_stderr(err):
+        try:
+            main()
+        except SystemExit as end:
+            code = end.code or 0
+        except BaseException:
+            traceback.print_exc()
+            code = 1
+    sys.stdin = before
+    found = code, out.getvalue().rstrip() + "\\n", err.getvalue()
+    print(json.dumps(found), flush=True)
+"""
+"""The command line of xdsl-opt again and again: a process takes long to start."""
+
+
+@pytest.fixture(scope="module")
+def server(environment: dict[str, str]) -> Iterator[subprocess.Popen[str]]:
+    pipe = subprocess.PIPE
+    command = [sys.executable, "-c", SERVER]
+    with subprocess.Popen(
+        command, stdin=pipe, stdout=pipe, text=True, env=environment
+    ) as running:
+        yield running
+        assert running.stdin is not None
+        running.stdin.close()
+        assert running.wait(60) == 0
+
+
+def xdsl_opt(
+    server: subprocess.Popen[str], *argv: str, text: str = PROGRAM
+) -> tuple[int, str, str]:
+    assert server.stdin is not None
+    assert server.stdout is not None
+    server.stdin.write(json.dumps([argv, text]) + "\n")
+    server.stdin.flush()
+    code, out, err = json.loads(server.stdout.readline())
+    return code, out, err
+
+
 @pytest.mark.parametrize("pipeline", ["inline,decompose", default_pipeline()])
-def test_the_same_as_pyptoc(environment: dict[str, str], pipeline: str) -> None:
-    code, out, err = xdsl_opt(environment, "-p", pipeline)
+def test_the_same_as_pyptoc(
+    environment: dict[str, str], server: subprocess.Popen[str], pipeline: str
+) -> None:
+    code, out, err = process(environment, "-p", pipeline)
     assert (code, err) == (0, "")
     expected = call("-", f"--pipeline={pipeline}", stdin=PROGRAM)[1]
     assert out == expected
     if "schedule" in pipeline:
         # What was printed there is read again here, and there.
-        code, again, err = xdsl_opt(environment, text=out)
+        code, again, err = xdsl_opt(server, text=out)
         assert (code, err) == (0, "")
         assert again == out == call("-", "--pipeline=", stdin=out)[1]
 
@@ -85,21 +139,21 @@ func.func private @g(%x: tensor<4x64xf32>) -> tensor<4x64xf32> {
 """
 
 
-def test_the_frontend(environment: dict[str, str]) -> None:
+def test_the_frontend(server: subprocess.Popen[str]) -> None:
     argv = ("-f", "pypto", "-p", default_pipeline())
-    code, out, err = xdsl_opt(environment, *argv, text=CALLER)
+    code, out, err = xdsl_opt(server, *argv, text=CALLER)
     assert (code, err) == (0, "")
     assert out == call("-", stdin=CALLER)[1]
     wrong = CALLER.replace("%y :", "%z :")
-    code, _, err = xdsl_opt(environment, *argv, text=wrong)
+    code, _, err = xdsl_opt(server, *argv, text=wrong)
     assert code != 0
     assert err.count("error[PTO103]: %z is not defined here") == 2
     assert "stdin:3:15: error" in err
 
 
-def test_a_lost_name_is_no_other_program(environment: dict[str, str]) -> None:
+def test_a_lost_name_is_no_other_program(server: subprocess.Popen[str]) -> None:
     """Without the frontend @f is read before the parser knows of names."""
-    code, out, err = xdsl_opt(environment, "-p", "inline", text=CALLER)
+    code, out, err = xdsl_opt(server, "-p", "inline", text=CALLER)
     assert (code != 0, out) == (True, "\n")
     assert "@f updates %x in place, but the names of its arguments are lost" in err
     assert "xdsl-opt -f pypto" in err
@@ -107,18 +161,18 @@ def test_a_lost_name_is_no_other_program(environment: dict[str, str]) -> None:
     swapped = "".join(reversed(re.findall(r"func\.func.*?^}\n", CALLER, re.M | re.S)))
     named = CALLER.replace('pypto.name = "x"', 'pypto.name = "y"')
     for text in (swapped, named):
-        code, _, err = xdsl_opt(environment, "-p", "inline", text=text)
+        code, _, err = xdsl_opt(server, "-p", "inline", text=text)
         assert (code, err) == (0, "")
 
 
-def test_a_machine_and_options(environment: dict[str, str]) -> None:
+def test_a_machine_and_options(server: subprocess.Popen[str]) -> None:
     passes = [
         f'{name}{{machine="ascend910b"}}'
         for name in DEFAULT_PIPELINE
         if name != "split-k"
     ]
     passes.insert(11, 'split-k{machine="ascend910b" factor=2}')
-    code, out, err = xdsl_opt(environment, "-p", ",".join(passes))
+    code, out, err = xdsl_opt(server, "-p", ",".join(passes))
     assert (code, err) == (0, "")
     pipeline = default_pipeline().replace("split-k", "split-k{factor=2}")
     argv = ("-", f"--pipeline={pipeline}", "--machine=ascend910b")
@@ -136,14 +190,14 @@ def test_a_machine_and_options(environment: dict[str, str]) -> None:
     ],
 )
 def test_errors(
-    environment: dict[str, str], old: str, new: str, pipeline: str, expected: str
+    server: subprocess.Popen[str], old: str, new: str, pipeline: str, expected: str
 ) -> None:
     text = PROGRAM.replace(old, new)
     if pipeline.startswith("tile"):
         text = text.replace(
             "matmul %a, %b", 'matmul %a, %b {npu.group = 0, npu.unit = "cube"}'
         )
-    code, _, err = xdsl_opt(environment, "-p", pipeline, text=text)
+    code, _, err = xdsl_opt(server, "-p", pipeline, text=text)
     assert code != 0
     assert re.search(expected, err, re.DOTALL), err
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,9 @@ Results = dict[str, Array]
 
 _RESULT = re.compile(r'\{pypto\.name = "(\w+)"(?:, pypto\.tol = #pypto\.tol<([^>]*)>)?')
 _NUMBER = re.compile(r"(\w+) = ([\d.e+-]+)")
+
+
+PART = 2**14
 
 
 @dataclass(frozen=True)
@@ -64,13 +68,21 @@ def _problem(got: Array, want: Array, limit: Tolerance) -> str:
     if limit.misses is not None:
         missing = max(map(misses, rows(got), rows(want)))
         return f"{missing} misses in a row" if missing > limit.misses else ""
-    ratio = excess(got, want, limit)
-    share = float((ratio > 1).mean())
-    if share > limit.outliers or np.isinf(ratio).any():
-        return (
-            f"{100 * share:.3g} % outside, worst {ratio.max():.3g} of what is allowed"
-        )
+    outside, worst = 0, 0.0
+    parts = zip(_parts(got), _parts(want), strict=True)
+    for ratio in (excess(*pair, limit) for pair in parts):
+        outside += int((ratio > 1).sum())
+        worst = max(worst, float(ratio.max()))
+    share = outside / want.size
+    if share > limit.outliers or worst == np.inf:
+        return f"{100 * share:.3g} % outside, worst {worst:.3g} of what is allowed"
     return ""
+
+
+def _parts(array: Array) -> Iterator[Array]:
+    """The elements, as many at a time as stay in a cache when they are f64."""
+    flat = array.reshape(-1)
+    return (flat[at : at + PART] for at in range(0, flat.size, PART))
 
 
 def excess(got: Array, want: Array, limit: Tolerance) -> Array:

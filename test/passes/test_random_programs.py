@@ -81,6 +81,12 @@ def run(family: str, make: Callable[[Random], Program]) -> None:
     one()
 
 
+def test_the_profile_is_the_one_of_the_run(request: pytest.FixtureRequest) -> None:
+    """A file of tests that loads one changes the examples of all files after it."""
+    wanted = request.config.getoption("--hypothesis-profile") or "repeatable"
+    assert settings.default is settings.get_profile(wanted)
+
+
 @pytest.mark.parametrize("family", FAMILIES)
 def test_programs(family: str) -> None:
     run(family, FAMILIES[family])
