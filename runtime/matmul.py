@@ -81,9 +81,21 @@ def apart(a: Array, b: Array) -> Array:
     return b.copy("K") if square and np.may_share_memory(a, b) else b
 
 
-def product(a: Array, b: Array, c: Array, part: Array, accumulate: bool) -> None:
-    """`c (+)= a @ b`: a [m, k] and b [k, n] in f32, c [m, n] in f32 or i32."""
+def product(
+    a: Array, b: Array, c: Array, part: Array, accumulate: bool, each: int = 0
+) -> None:
+    """`c (+)= a @ b`: a [m, k] and b [k, n] in f32, c [m, n] in f32 or i32.
+
+    each: how many rows are of one task, where they are of several. The order in which a
+    library adds up depends on how many rows it is given, so floats are multiplied task
+    by task. 0: all are of one.
+    """
     (rows, depth), columns = a.shape, b.shape[1]
+    if 0 < each < rows and c.dtype != np.int32:
+        for start in range(0, rows, each):
+            end = start + each
+            product(a[start:end], b, c[start:end], part, accumulate)
+        return
     # The stride of a vector changes the order in which a library adds it up.
     if rows == 1:
         a = np.ascontiguousarray(a)

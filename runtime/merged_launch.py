@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cached_property
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -21,10 +23,18 @@ class MergedTasks:
 
     def __init__(self, to: KernelTranslator) -> None:
         self.to = to
-        self.merging = merging(to.kernel)
-        self.whole = None if self.merging is None else self.merging.whole()
         self.kernels: dict[int, KernelTranslator] = {}
         """By how many tasks are one."""
+
+    @cached_property
+    def merging(self) -> Merging | None:
+        """How they are; None: they are not."""
+        return merging(self.to.kernel)
+
+    @cached_property
+    def whole(self) -> Callable[..., bool] | None:
+        """What tells whether a task has all its rows."""
+        return None if self.merging is None else self.merging.whole()
 
     def launch(
         self,
@@ -33,9 +43,9 @@ class MergedTasks:
         scalars: tuple[Any, ...],
     ) -> list[tuple[int, ...]] | None:
         """Run what can be merged; the tasks that are left. None: all of them."""
-        merging, whole = self.merging, self.whole
-        if merging is None or prod(grid) < FEW_TASKS:
+        if prod(grid) < FEW_TASKS or (merging := self.merging) is None:
             return None
+        whole = self.whole
         factor = merging.factor(grid[merging.axis])
         if factor == 1 or not merging.is_safe(memories):
             return None
@@ -57,7 +67,7 @@ class MergedTasks:
 
     def _kernel(self, merging: Merging, factor: int) -> KernelTranslator:
         if factor not in self.kernels:
-            core = self.to.core.larger(factor)
-            kernel = merging.merged(factor)
-            self.kernels[factor] = type(self.to)(kernel, core, merge=False)
+            merged, core = merging.merged(factor), self.to.core.larger(factor)
+            kernel = type(self.to)(merged.kernel, core, merged.products)
+            self.kernels[factor] = kernel
         return self.kernels[factor]
