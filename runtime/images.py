@@ -379,14 +379,14 @@ def used_axes(
             seen.add(value)
             continue
         seen.add(value)
-        sources = sources_of(value)
+        sources = _sources(value)
         if sources is None or (not read and isinstance(value.owner, ReadOp)):
             return None
         values += sources
     return {axis for value, axis in axes.items() if value in seen}
 
 
-def sources_of(value: SSAValue) -> Iterator[SSAValue] | None:
+def _sources(value: SSAValue) -> Iterator[SSAValue] | None:
     """What a number is computed from; None if that takes more than a look."""
     owner = value.owner
     if isinstance(owner, Block):

@@ -8,14 +8,15 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from pyptoc.dialects.diagnostics import RunError
+from pyptoc.dialects.npu_attrs import Unit
 from pyptoc.runtime.memory import Memory
 from pyptoc.runtime.merged_tasks import Merging, merging
 
 if TYPE_CHECKING:
     from pyptoc.runtime.translate import KernelTranslator
 
-FEW_TASKS = 8
-"""Fewer are not worth another translation."""
+FEW_TASKS = {Unit.VECTOR: 8, Unit.MIXED: 32}
+"""Fewer are not worth another translation, which is longer of a mixed kernel."""
 
 
 class MergedTasks:
@@ -43,7 +44,8 @@ class MergedTasks:
         scalars: tuple[Any, ...],
     ) -> list[tuple[int, ...]] | None:
         """Run what can be merged; the tasks that are left. None: all of them."""
-        if prod(grid) < FEW_TASKS or (merging := self.merging) is None:
+        few = FEW_TASKS.get(Unit(self.to.kernel.unit.data))
+        if few is None or prod(grid) < few or (merging := self.merging) is None:
             return None
         whole = self.whole
         factor = merging.factor(grid[merging.axis])

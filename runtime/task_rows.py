@@ -45,7 +45,6 @@ from pyptoc.dialects.tile_transfer import LoadOp, StoreOp
 from pyptoc.dialects.tile_types import BufType, Instruction
 from pyptoc.dialects.tile_vector import Form, VectorOp
 from pyptoc.runtime.codegen import Value
-from pyptoc.runtime.images import sources_of
 from pyptoc.runtime.memory import Apart
 
 _PLAIN = (
@@ -380,9 +379,9 @@ class _Halves:
     """What depends on which half of the rows a vector core has."""
 
     def __init__(self, section: SectionOp, tall: frozenset[Allocation]) -> None:
-        self.half = section.body.block.args[0]
         self.ops = [op for op in section.walk() if isinstance(op, Instruction)]
         self.section, self.tall = section, tall
+        self.values = _computed_from(section.body.block.args[0])
         self.buffers: set[Allocation] = set()
         """Those in which the two cores have something else."""
         size = -1
@@ -401,10 +400,11 @@ class _Halves:
         """Whether an instruction is not the same on both cores, but for its rows."""
         if isinstance(op, PopOp) and not is_tall(op, self.tall):
             return True
-        read = [value for value in op.operands if isinstance(value.type, BufType)]
-        if not self.buffers.isdisjoint(map(allocation_of, read)):
+        used = {*op.operands, *self._control(op)}
+        if not self.values.isdisjoint(used):
             return True
-        return any(map(self._depends, (*_numbers_of(op), *self._control(op), *read)))
+        read = [value for value in op.operands if isinstance(value.type, BufType)]
+        return not self.buffers.isdisjoint(map(allocation_of, read))
 
     def _control(self, op: Operation) -> Iterator[SSAValue]:
         """What decides whether and how often an operation is executed."""
@@ -413,17 +413,15 @@ class _Halves:
             yield from parent.operands
             parent = parent.parent_op()
 
-    def _depends(self, value: SSAValue) -> bool:
-        """Whether a number, or the slot that a buffer is, is computed from the half."""
-        values, seen = [value], set[SSAValue]()
-        while values:
-            value = values.pop()
-            if value is self.half:
-                return True
-            if value not in seen:
-                seen.add(value)
-                sources = sources_of(value)
-                if sources is None:
-                    return True
-                values += sources
-        return False
+
+def _computed_from(value: SSAValue) -> set[SSAValue]:
+    """The numbers, slots and counters of loops that depend on a number."""
+    found, values = {value}, [value]
+    while values:
+        for use in values.pop().uses:
+            op = use.operation
+            inner = [arg for region in op.regions for arg in region.block.args]
+            new = [each for each in (*op.results, *inner) if each not in found]
+            found.update(new)
+            values += new
+    return found
