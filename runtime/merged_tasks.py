@@ -1,5 +1,5 @@
 """
-Tasks of a vector kernel that go through the rows of arrays, several at once.
+Tasks of a vector or mixed kernel that go through the rows of arrays, several at once.
 
 A task of a vector core handles what fits into its memory, which may be four rows: then
 a numpy call takes longer to begin than to compute. Vector instructions work row by row,
@@ -11,9 +11,16 @@ so tasks whose boxes lie below each other can be one task with taller boxes:
 
 `merging` finds an axis of the grid along which that holds: every load, store and
 instruction either has boxes that go down by their own height with each task, or does
-not depend on the task. Buffers then have as many times the rows, at as many times the
-address, so two that overlap still spoil each other. Tasks with fewer rows, and those
-left over, are run as they are. With `check` and out of program order all of them are.
+not depend on the task (`task_rows.py`). Buffers then have as many times the rows, at as
+many times the address, so two that overlap still spoil each other. Tasks with fewer
+rows, and those left over, are run as they are. With `check` and out of program order
+all of them are.
+
+In a mixed kernel that is so of an attention whose tasks have some of the heads each and
+keys in common: one task then has more heads, and gathers and scales the keys once.
+Rows are rows of A in products, and each vector core has half of all of them. Floats are
+still multiplied task by task, since a library adds up in an order that depends on how
+many rows it is given.
 """
 
 from __future__ import annotations

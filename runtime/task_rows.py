@@ -32,7 +32,6 @@ from pyptoc.dialects.tile_channel import (
     HALVES,
     ChannelOp,
     ChannelType,
-    Split,
     channel_type,
 )
 from pyptoc.dialects.tile_flags import BarrierOp, FlagOp
@@ -59,6 +58,10 @@ _PLAIN = (
     | arith.ConstantOp
     | scf.YieldOp
 )
+
+
+_BY_ROW = Form.FULL, Form.ROW, Form.GROUP
+"""The forms of inputs that have something for each row."""
 
 
 class NotRowsError(Exception):
@@ -117,9 +120,8 @@ def is_tall(op: Operation, tall: frozenset[Allocation]) -> bool:
 def _tied(op: Operation) -> Sequence[SSAValue]:
     """The buffers and channels of an instruction that have the same rows."""
     if isinstance(op, VectorOp):
-        by_row = Form.FULL, Form.ROW, Form.GROUP
         given = [arg for arg in op.args if isinstance(arg, tuple)]
-        return op.dest, *(value for value, form in given if form in by_row)
+        return op.dest, *(value for value, form in given if form in _BY_ROW)
     if isinstance(op, TopkOp):
         return op.source, *op.lists
     if isinstance(op, OneHotOp | MoveOp):
@@ -288,10 +290,14 @@ class _Search:
             self._fixed(height)
         if isinstance(op, StoreOp):
             self._need(moves and op.combine is None)
-            self._need(op.scale is None or not self._kind(op.scale))
+            self._whole(op.scale)
 
     def _kind(self, buffer: SSAValue) -> bool:
         return allocation_of(buffer) in self.tall
+
+    def _whole(self, *buffers: SSAValue | None) -> None:
+        """All tasks have the same in these."""
+        self._need(not any(b is not None and self._kind(b) for b in buffers))
 
     def _vector(self, op: VectorOp) -> None:
         tall = self._all_or_none(op)
@@ -302,8 +308,8 @@ class _Search:
             if form is Form.SCALAR:
                 if op.family.name != "mask_causal" or number != 1:
                     self._fixed(value)
-            elif form not in (Form.FULL, Form.ROW, Form.GROUP):
-                self._need(not self._kind(value))
+            elif form not in _BY_ROW:
+                self._whole(value)
         if op.family.name == "mask_causal":
             self._mask(op, tall)
 
@@ -337,8 +343,7 @@ class _Search:
 
     def _matmul(self, op: MatmulOp) -> None:
         self._all_or_none(op)
-        self._need(not self._kind(op.rhs))
-        self._need(op.bias is None or not self._kind(op.bias))
+        self._whole(op.rhs, op.bias)
         if isinstance(op.accumulate, SSAValue):
             self._fixed(op.accumulate)
 
@@ -351,9 +356,9 @@ class _Search:
 
     def _push(self, op: PushOp) -> None:
         if self._all_or_none(op):
-            kind = channel_type(op.channel)
-            self._need(kind.split.data == Split.ROWS and kind.shape[0] == self.rows)
-            self._need(self.rows % HALVES == 0)
+            # Each core has as many of the rows.
+            half, _ = channel_type(op.channel).half_shape
+            self._need(half * HALVES == self.rows)
 
 
 def _spread(
@@ -415,13 +420,11 @@ class _Halves:
 
 
 def _computed_from(value: SSAValue) -> set[SSAValue]:
-    """The numbers, slots and counters of loops that depend on a number."""
+    """The numbers and slots that depend on a number, but for those in loops that do."""
     found, values = {value}, [value]
     while values:
         for use in values.pop().uses:
-            op = use.operation
-            inner = [arg for region in op.regions for arg in region.block.args]
-            new = [each for each in (*op.results, *inner) if each not in found]
+            new = [each for each in use.operation.results if each not in found]
             found.update(new)
             values += new
     return found
