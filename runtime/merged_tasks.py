@@ -155,8 +155,8 @@ def _grow(value: SSAValue, factor: int) -> None:
     """Give a buffer, or a channel, and what is of it more rows."""
     kind = value.type
     if isinstance(kind, ChannelType):
-        ends = (_higher(end, factor) for end in (kind.source, kind.target))
-        kind = ChannelType(*ends, kind.split, kind.stop)
+        source, target = (_higher(end, factor) for end in (kind.source, kind.target))
+        kind = ChannelType(source, target, kind.split, kind.stop)
     else:
         kind = _higher(buffer_type(value), factor)
     value._type = kind  # pyright: ignore[reportPrivateUsage]

@@ -92,8 +92,9 @@ def rows_of_tasks(kernel: KernelOp, axis: int) -> TaskRows | None:
 
 def row_extent(op: Operation) -> Value | None:
     """The rows of the box of an instruction."""
-    boxed = VectorOp | LoadOp | StoreOp | TopkOp | OneHotOp | MatmulOp | MoveOp | PushOp
-    return op.extents[0] if isinstance(op, boxed) else None
+    if isinstance(op, VectorOp | LoadOp | StoreOp | TopkOp | OneHotOp):
+        return op.extents[0]
+    return op.extents[0] if isinstance(op, MatmulOp | MoveOp | PushOp) else None
 
 
 def rows_here(op: Operation, rows: int) -> int:
@@ -163,7 +164,8 @@ class _Search:
         """What must share no bytes: all that is stored to, with all that is used."""
         places: dict[int, set[object]] = {}
         stored: set[int] = set()
-        numbers = {v: n for n, v in enumerate(self.kernel.buffer_args)}
+        arguments = self.kernel.buffer_args
+        numbers = {SSAValue.get(value): n for n, value in enumerate(arguments)}
         for op in ops:
             if isinstance(op, LoadOp | StoreOp):
                 box = (*op.mixed_offsets, *op.extents)
