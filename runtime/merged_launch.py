@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from math import prod
+from math import inf, prod
 from typing import TYPE_CHECKING, Any
 
 from pyptoc.dialects.diagnostics import RunError
@@ -24,6 +24,8 @@ class MergedTasks:
 
     def __init__(self, to: KernelTranslator) -> None:
         self.to = to
+        self.few = FEW_TASKS.get(Unit(to.kernel.unit.data), inf)
+        """Of fewer than these each is run by itself."""
         self.kernels: dict[int, KernelTranslator] = {}
         """By how many tasks are one."""
 
@@ -44,8 +46,7 @@ class MergedTasks:
         scalars: tuple[Any, ...],
     ) -> list[tuple[int, ...]] | None:
         """Run what can be merged; the tasks that are left. None: all of them."""
-        few = FEW_TASKS.get(Unit(self.to.kernel.unit.data))
-        if few is None or prod(grid) < few or (merging := self.merging) is None:
+        if prod(grid) < self.few or (merging := self.merging) is None:
             return None
         whole = self.whole
         factor = merging.factor(grid[merging.axis])

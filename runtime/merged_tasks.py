@@ -118,6 +118,7 @@ class Merging:
         """The kernel of `factor` tasks at once: its index is that of the first."""
         kernel, tall = self.kernel.clone(), self.found.tall
         products: dict[Operation, int] = {}
+        heights: dict[int, SSAValue] = {}
         pairs = list(zip(self.kernel.walk(), kernel.walk(), strict=True))
         for old, new in pairs:
             if isinstance(new, Allocation):
@@ -126,7 +127,11 @@ class Merging:
                 if old in tall:
                     _grow(new.results[0], factor)
             elif row_extent(old) is not None and is_tall(old, tall):
-                _set_rows(new, rows_here(old, self.found.rows) * factor)
+                rows = rows_here(old, self.found.rows) * factor
+                if not isinstance(row_extent(new), int) and rows not in heights:
+                    # The same number, or equal boxes would not be known to be equal.
+                    heights[rows] = _constant_of(kernel, rows)
+                _set_rows(new, rows, heights.get(rows))
                 if isinstance(new, MatmulOp):
                     products[new] = self.found.rows
         return Merged(kernel, products)
@@ -170,8 +175,17 @@ def _higher(kind: BufType, factor: int) -> BufType:
     return BufType(shape, kind.element_type, kind.space)
 
 
-def _set_rows(op: Operation, rows: int) -> None:
-    """Let an instruction have so many rows."""
+def _constant_of(kernel: KernelOp, number: int) -> SSAValue:
+    """A number at the start of a kernel."""
+    constant = arith.ConstantOp(IntegerAttr(number, IndexType()))
+    block = kernel.body.block
+    assert block.first_op is not None
+    block.insert_op_before(constant, block.first_op)
+    return constant.result
+
+
+def _set_rows(op: Operation, rows: int, height: SSAValue | None) -> None:
+    """Let an instruction have so many rows. height: a value of that number."""
     name, at = (
         ("static_bounds", 1) if isinstance(op, OneHotOp) else ("static_extents", 0)
     )
@@ -181,13 +195,10 @@ def _set_rows(op: Operation, rows: int) -> None:
         static[at] = rows
         op.properties[name] = int_array(tuple(static))
         return
-    height = arith.ConstantOp(IntegerAttr(rows, IndexType()))
-    block = op.parent
-    assert block is not None
-    block.insert_op_before(height, op)
+    assert height is not None
     for number, value in enumerate(op.operands):
         if value is old:
-            op.operands[number] = height.result
+            op.operands[number] = height
 
 
 def merging(kernel: KernelOp) -> Merging | None:
