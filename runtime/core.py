@@ -30,7 +30,7 @@ class Core:
     def __post_init__(self) -> None:
         self._work: dict[tuple[object, ...], Array] = {}
         self._larger: dict[int, Core] = {}
-        self.other = Buffers(self.buffers.machine)
+        self.other = Buffers(self.buffers.machine, self.buffers.times)
         """Those of the second vector core of a mixed kernel."""
 
     @property

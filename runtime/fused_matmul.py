@@ -143,6 +143,8 @@ class FusedMatmul:
     ahead: Ahead
     repeats: bool = False
     """Whether another matmul of a task multiplies the same."""
+    each: int = 0
+    """How many rows of A are a product of their own (see `product`)."""
     plans: dict[Hashable, list[tuple[Step, int]]] = field(default_factory=dict)
     """The steps of loops, by what they depend on."""
 
@@ -285,6 +287,7 @@ class FusedMatmul:
             box,
             self.scratch.part,
             accumulate,
+            self.each,
         )
         if key is not None:
             self._keep(key, box, piece.b[0])

@@ -81,9 +81,23 @@ def apart(a: Array, b: Array) -> Array:
     return b.copy("K") if square and np.may_share_memory(a, b) else b
 
 
-def product(a: Array, b: Array, c: Array, part: Array, accumulate: bool) -> None:
-    """`c (+)= a @ b`: a [m, k] and b [k, n] in f32, c [m, n] in f32 or i32."""
-    (rows, depth), columns = a.shape, b.shape[1]
+def product(
+    a: Array, b: Array, c: Array, part: Array, accumulate: bool, each: int = 0
+) -> None:
+    """`c (+)= a @ b`: a [m, k] and b [k, n] in f32, c [m, n] in f32 or i32.
+
+    each: how many rows are of one task, where they are of several. The order in which a
+    library adds up depends on how many rows it is given, so floats are multiplied task
+    by task. 0: all are of one.
+    """
+    if c.dtype == np.int32:
+        _integer_product(a, b, c, part, accumulate)
+        return
+    if 0 < each < len(a):
+        # numpy gives them to the library one by one.
+        tasks = len(a) // each
+        a, c = (x.reshape(tasks, each, x.shape[1]) for x in (a, c))
+    (rows, depth), columns = a.shape[-2:], b.shape[1]
     # The stride of a vector changes the order in which a library adds it up.
     if rows == 1:
         a = np.ascontiguousarray(a)
@@ -91,21 +105,21 @@ def product(a: Array, b: Array, c: Array, part: Array, accumulate: bool) -> None
         b = np.ascontiguousarray(b)
     if rows == columns:
         b = apart(a, b)
-    if c.dtype == np.int32:
-        _integer_product(a, b, c, part, accumulate)
-    elif not depth:
+    flat = part[: c.size]
+    if not depth:
         if not accumulate:
             c[...] = 0
     elif _is_quicker_turned(a, b):
-        turned = part[: rows * columns].reshape(columns, rows)
-        np.matmul(b.T, a.T, out=turned)
-        np.add(c, turned.T, out=c) if accumulate else np.copyto(c, turned.T)
+        turned = flat.reshape(*c.shape[:-2], columns, rows)
+        np.matmul(b.T, a.swapaxes(-2, -1), out=turned)
+        found = turned.swapaxes(-2, -1)
+        np.add(c, found, out=c) if accumulate else np.copyto(c, found)
     elif not accumulate:
         np.matmul(a, b, out=c)
     else:
-        flat = part[: rows * columns].reshape(rows, columns)
-        np.matmul(a, b, out=flat)
-        np.add(c, flat, out=c)
+        sums = flat.reshape(c.shape)
+        np.matmul(a, b, out=sums)
+        np.add(c, sums, out=c)
 
 
 def _is_quicker_turned(a: Array, b: Array) -> bool:
@@ -115,10 +129,10 @@ def _is_quicker_turned(a: Array, b: Array) -> bool:
     is most of the time, and of a B whose columns lie in rows it takes longest.
     """
     return (
-        a.shape[0] in FEW_ROWS
+        a.shape[-2] in FEW_ROWS
         and b.shape[1] >= MANY_COLUMNS
         and b.strides[0] < b.strides[1]
-        and a.strides[0] > a.strides[1]
+        and a.strides[-2] > a.strides[-1]
     )
 
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from math import prod
+from collections.abc import Callable
+from functools import cached_property
+from math import inf, prod
 from typing import TYPE_CHECKING, Any
 
 from pyptoc.dialects.diagnostics import RunError
+from pyptoc.dialects.npu_attrs import Unit
 from pyptoc.runtime.memory import Memory
 from pyptoc.runtime.merged_tasks import Merging, merging
 
 if TYPE_CHECKING:
     from pyptoc.runtime.translate import KernelTranslator
 
-FEW_TASKS = 8
-"""Fewer are not worth another translation."""
+FEW_TASKS = {Unit.VECTOR: 8, Unit.MIXED: 32}
+"""Fewer are not worth another translation, which is longer of a mixed kernel."""
 
 
 class MergedTasks:
@@ -21,10 +24,20 @@ class MergedTasks:
 
     def __init__(self, to: KernelTranslator) -> None:
         self.to = to
-        self.merging = merging(to.kernel)
-        self.whole = None if self.merging is None else self.merging.whole()
+        self.few = FEW_TASKS.get(Unit(to.kernel.unit.data), inf)
+        """Of fewer than these each is run by itself."""
         self.kernels: dict[int, KernelTranslator] = {}
         """By how many tasks are one."""
+
+    @cached_property
+    def merging(self) -> Merging | None:
+        """How they are; None: they are not."""
+        return merging(self.to.kernel)
+
+    @cached_property
+    def whole(self) -> Callable[..., bool] | None:
+        """What tells whether a task has all its rows."""
+        return None if self.merging is None else self.merging.whole()
 
     def launch(
         self,
@@ -33,9 +46,9 @@ class MergedTasks:
         scalars: tuple[Any, ...],
     ) -> list[tuple[int, ...]] | None:
         """Run what can be merged; the tasks that are left. None: all of them."""
-        merging, whole = self.merging, self.whole
-        if merging is None or prod(grid) < FEW_TASKS:
+        if prod(grid) < self.few or (merging := self.merging) is None:
             return None
+        whole = self.whole
         factor = merging.factor(grid[merging.axis])
         if factor == 1 or not merging.is_safe(memories):
             return None
@@ -57,7 +70,7 @@ class MergedTasks:
 
     def _kernel(self, merging: Merging, factor: int) -> KernelTranslator:
         if factor not in self.kernels:
-            core = self.to.core.larger(factor)
-            kernel = merging.merged(factor)
-            self.kernels[factor] = type(self.to)(kernel, core, merge=False)
+            merged, core = merging.merged(factor), self.to.core.larger(factor)
+            kernel = type(self.to)(merged.kernel, core, merged.products)
+            self.kernels[factor] = kernel
         return self.kernels[factor]

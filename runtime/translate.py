@@ -20,7 +20,7 @@ issued as closures first, which `pipes.py` runs in an order of its own.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn, cast
 
@@ -65,12 +65,22 @@ _LOCAL = re.compile(r"\bv\d+\b")
 class KernelTranslator(Translator):
     """Writes one kernel; its `run` is the function."""
 
-    def __init__(self, kernel: KernelOp, core: Core, merge: bool = True) -> None:
-        """merge: whether tasks may be run several at once."""
+    def __init__(
+        self,
+        kernel: KernelOp,
+        core: Core,
+        products: Mapping[Operation, int] | None = None,
+    ) -> None:
+        """
+        products: of a kernel whose tasks are several (`merged_tasks.py`) the matmuls of
+        their rows, and how many of the rows are of one product. None: it is none.
+        """
         super().__init__()
         self.kernel = kernel
         self.core = core
-        self.merged = MergedTasks(self) if merge and core.is_plain else None
+        self.products = products or {}
+        merges = products is None and core.is_plain
+        self.merged = MergedTasks(self) if merges else None
         self.limits: dict[SSAValue, int] = {}
         """Values known to lie in 0 .. limit, from checks that were written before."""
         self.boxes: dict[str, str] = {}

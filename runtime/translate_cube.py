@@ -101,7 +101,8 @@ def _matmul(to: KernelTranslator, operation: Operation) -> None:
             )
             call = f"{to.bind(product_mx)}({a}, {b}, ({scales}), {c}, S, {accumulate})"
         else:
-            call = f"{to.bind(product)}({a}, {b}, {c}, S.part, {accumulate})"
+            numbers = f"{accumulate}, {to.products.get(op, 0)}"
+            call = f"{to.bind(product)}({a}, {b}, {c}, S.part, {numbers})"
         to.line(call)
 
 
@@ -371,7 +372,8 @@ class Groups:
             sides.append(Side(decoder(dtype), k_axis, pairs))
         repeats = self._is_repeated(group)
         a, b = sides
-        return FusedMatmul(a, b, scratch, self.images, self.ahead, repeats)
+        each = self.to.products.get(group.matmul, 0)
+        return FusedMatmul(a, b, scratch, self.images, self.ahead, repeats, each)
 
     def _is_repeated(self, group: Group) -> bool:
         """Whether another group multiplies the same buffer by what is the same."""

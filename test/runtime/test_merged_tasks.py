@@ -7,6 +7,7 @@ import pytest
 from kernel_harness import BF16, Array, parse_kernel, run_kernel
 
 from pyptoc.dialects.diagnostics import RunError
+from pyptoc.dialects.tile_vector import VectorOp
 from pyptoc.runtime import merged_launch
 from pyptoc.runtime.merged_tasks import merging
 
@@ -93,6 +94,17 @@ def test_rows_are_what_they_are_one_by_one(
     for one, other in zip(got, want, strict=True):
         assert np.array_equal(one, other)
     assert found == ([(merged, left)] if merged else [])
+
+
+def test_equal_heights_are_one_number() -> None:
+    """Or what is known of boxes alike is not known of merged ones: casts in a row."""
+    found = merging(parse_kernel(SOFTMAX))
+    assert found is not None
+    ops = list(found.merged(2).kernel.walk())
+    vectors = [op for op in ops if isinstance(op, VectorOp)]
+    heights = {op.extents[0] for op in vectors}
+    assert len(vectors) == 7
+    assert len(heights) == 1
 
 
 def test_along_the_second_axis_and_in_loops(monkeypatch: pytest.MonkeyPatch) -> None:
