@@ -54,7 +54,7 @@ class SplitAttr(EnumAttribute[Split], SpacedOpaqueSyntaxAttribute):
 SPLITS = {split: SplitAttr(split) for split in Split}
 
 _TAKES = {Space.UB: Pipe.V, Space.L1: Pipe.MTE1}
-"""The pipe that pops and frees what was moved straight into a memory."""
+"""The pipe that uses what is in a memory: it pops what was moved straight there."""
 
 
 @irdl_attr_definition
@@ -111,8 +111,13 @@ class ChannelType(ParametrizedAttribute, TypeAttribute):
 
     @property
     def pop_pipe(self) -> Pipe:
-        """The pipe that pops, and frees."""
-        return Pipe.MTE2 if self.through_gm else _TAKES[self.target.space]
+        """The pipe that pops."""
+        return Pipe.MTE2 if self.through_gm else self.free_pipe
+
+    @property
+    def free_pipe(self) -> Pipe:
+        """The pipe that frees: it has used the slot, and a pop need not wait for it."""
+        return _TAKES[self.target.space]
 
     @property
     def to_vector(self) -> bool:

@@ -24,10 +24,11 @@ with the pipe that moves or uses the data, so a channel needs no flags:
     l0c -> ub   push on fix,  pop and free on v
     ub -> l1    push on mte3, pop and free on mte1
 
-Where a machine has no such way, channels go through memory, and a pop loads from it:
+Where a machine has no such way, channels go through memory, and a pop loads from it,
+while what was popped before is still in use:
 
-    l0c -> gm -> ub    push on fix,  pop and free on mte2
-    ub -> gm -> l1     push on mte3, pop and free on mte2
+    l0c -> gm -> ub    push on fix,  pop on mte2, free on v
+    ub -> gm -> l1     push on mte3, pop on mte2, free on mte1
 
 Before `split-mixed` a mixed kernel has no sections: it is flat, written as if one core
 had all memories, and `tile.move` takes tiles across (`tile_move.py`).
@@ -278,10 +279,6 @@ class _Taking(_ChannelUse, ABC):
     def make(cls, channel: SSAValue) -> Self:
         """The instruction on `channel`."""
 
-    @property
-    def pipe(self) -> Pipe:
-        return channel_type(self.channel).pop_pipe
-
     def reads(self) -> list[SSAValue]:
         return []
 
@@ -319,6 +316,10 @@ class PopOp(_Taking):
             operands=[channel], result_types=[channel_type(channel).popped]
         )
 
+    @property
+    def pipe(self) -> Pipe:
+        return channel_type(self.channel).pop_pipe
+
     def writes(self) -> list[SSAValue]:
         return [self.buffer]
 
@@ -342,6 +343,10 @@ class FreeOp(_Taking):
     @classmethod
     def make(cls, channel: SSAValue) -> Self:
         return cls.create(operands=[channel])
+
+    @property
+    def pipe(self) -> Pipe:
+        return channel_type(self.channel).free_pipe
 
     def writes(self) -> list[SSAValue]:
         return []

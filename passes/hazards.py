@@ -13,7 +13,8 @@ Bytes are decided by
   address yet shares bytes with nobody;
 - channels: what a pop gives is a buffer of its own, which the free that gives back its
   slot writes too, since it lets the other side overwrite it. A slot that comes round is
-  ordered by the channel, so no other pop touches it;
+  ordered by the channel: nothing before a pop touches what it gives, and nothing behind
+  a free what that gave back;
 - slots: different constant slots of an allocation are different bytes; the same slot
   value (`%s` of this trip) is the same bytes *now*, and in another trip only if it
   comes round to the same slot; anything else may be the same bytes;
@@ -29,6 +30,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from functools import lru_cache
 
 from xdsl.dialects.builtin import MemRefType
@@ -77,6 +79,20 @@ class SlotKey:
     """Where its operation stands in the kernel; 0 for a block argument."""
 
 
+class Tenancy(Enum):
+    """What an access does to the time for which a core has a slot of a channel."""
+
+    NONE = 0
+    BEGINS = 1
+    ENDS = 2
+
+
+_TENANCIES: dict[type[Operation], Tenancy] = {
+    PopOp: Tenancy.BEGINS,
+    FreeOp: Tenancy.ENDS,
+}
+
+
 @dataclass(eq=False, slots=True)
 class Access:
     """What one pipe does to one resource, in one item."""
@@ -98,6 +114,8 @@ class Access:
     they did before the outermost loop is over then."""
     drained: int = 0
     """Pipes (bits) that know of each by such a flag once the outermost loop is over."""
+    tenancy: Tenancy = Tenancy.NONE
+    """Whether it takes a channel's slot, or gives it back."""
 
 
 @record(frozen=False, eq=False)
@@ -278,7 +296,9 @@ class _Tree:
         for write, values in ((False, op.reads()), (True, written)):
             for value in values:
                 resource, slot = self.touched[value]
-                accesses.append(Access(resource, slot, pipe, write, at))
+                access = Access(resource, slot, pipe, write, at)
+                access.tenancy = _TENANCIES.get(type(op), Tenancy.NONE)
+                accesses.append(access)
                 self.pipes[resource] = self.pipes.get(resource, 0) | 1 << pipe
         item = Item(op, self.number, at, at, 1 << pipe, accesses)
         self.instructions.append(item)
@@ -331,7 +351,10 @@ def summarize(item: Item) -> None:
     for node in item.nodes:
         for inner in node.items:
             for access in inner.accesses:
-                kind = (access.resource, access.slot, access.pipe, access.write)
+                kind = (
+                    *(access.resource, access.slot, access.pipe, access.write),
+                    access.tenancy,
+                )
                 seen = merged.get(kind)
                 if seen is None:
                     merged[kind] = _copy(access)
@@ -361,6 +384,7 @@ def _copy(access: Access) -> Access:
         access.left,
         access.primed,
         access.drained,
+        access.tenancy,
     )
 
 

@@ -27,6 +27,7 @@ from pyptoc.passes.hazards import (
     Hazards,
     Item,
     SlotKey,
+    Tenancy,
     common_slot,
     conflict,
     summarize,
@@ -145,6 +146,8 @@ class _Finder:
 
     def _conflicting(self, access: Access) -> list[_Seen]:
         """What the table holds on other pipes that may touch the same bytes."""
+        if access.tenancy == Tenancy.BEGINS:
+            return []
         pipe = access.pipe
         found = [
             seen
@@ -158,6 +161,8 @@ class _Finder:
         return found
 
     def _enter(self, access: Access, number: int) -> None:
+        if access.tenancy == Tenancy.ENDS:
+            return
         kinds = self.table.setdefault(access.resource, {})
         kind = access.pipe, access.slot, access.write
         seen = kinds.get(kind)

@@ -9,11 +9,17 @@
 !hadamard = tensor<128x128xbf16>
 !hidden = tensor<?x7168xbf16>
 !index = tensor<?x64x128xbf16>
+!indices = tensor<?xi32>
 !index_cache = tensor<?x128x1x128xi8>
 !index_row = tensor<?x128xbf16>
 !index_scale_cache = tensor<?x128x1xf16>
 !kr_cache = tensor<?x128x1x64xbf16>
 !k_scale_cache = tensor<?x128x1x4xf32>
+!k = tensor<?x576xbf16>
+!kn = tensor<?x512xbf16>
+!kn8 = tensor<?x512xi8>
+!kr16 = tensor<?x64xbf16>
+!ks32 = tensor<?x4xf32>
 !kv_cache = tensor<?x128x1x512xi8>
 !latent = tensor<?x128x512xbf16>
 !q_pe = tensor<?x128x64xbf16>
@@ -224,53 +230,160 @@ func.func private @indexer(
 }
 
 // 5. Each token attends to its rows, gathered through the page table and dequantised in 4 groups of 128.
+// One launch, a task for 32 heads; the keys of few tokens are divided among tasks, and their parts put together.
 func.func private @sparse_attention(
     %q_nope: !latent, %q_rope: !q_pe, %kv_cache: !kv_cache, %kr_cache: !kr_cache, %k_scale_cache: !k_scale_cache,
     %topk: !topk, %act_seqs: !act, %block_table: !table) -> !latent {
   %t    = pypto.dim %q_nope, 0
+  %heads = pypto.dim %q_nope, 1
   %b    = pypto.dim %act_seqs, 0
   %s1   = pypto.index %t floordiv max(%b, 1)
-  %qs   = pypto.concat %q_nope, %q_rope axis -1                        // [t, 128, 576]
   %kn8  = pypto.reshape %kv_cache[-1, 512]
   %kr16 = pypto.reshape %kr_cache[-1, 64]
   %ks32 = pypto.reshape %k_scale_cache[-1, 4]
-  %o0   = pypto.full 0.0[%t, 128, 512] : !latent
-  %attn = pypto.forall (%r = 0 to %t) outs(%o = %o0) {tag = "token"} {
-    %i   = pypto.index %r floordiv %s1
-    %j   = pypto.index %r mod %s1
-    %act = pypto.read %act_seqs[%i]
-    %n   = pypto.index min(max(%act - %s1 + 1 + %j, 0), 2048)
-    %any = pypto.index %n > 0
-    scf.if %any {
-      %idx   = pypto.view %topk[%r, 0 +: %n]
+  %o0   = pypto.empty[%t, 128, 512] : !latent
+  // parts of the keys: 24 tasks for up to 3 tokens, but none of fewer than 384 keys
+  %none  = pypto.index 0
+  %first = pypto.index min(%b, 3)
+  %most  = pypto.for (%i = 0 to %first) iter(%most1 = %none) {
+    %act   = pypto.read %act_seqs[%i]
+    %most2 = pypto.index max(%most1, %act)
+    pypto.yield %most2
+  }
+  %parts = pypto.index min(6 floordiv max(%t, 1), %most ceildiv 384)
+  %whole = pypto.index %parts <= 1
+  %attn = scf.if %whole -> (!latent) {
+    %o1 = pypto.forall (%r = 0 to %t, %g +: %c = 0 to %heads step 32) outs(%o = %o0) {tag = "heads"} {
+      %i     = pypto.index %r floordiv %s1
+      %j     = pypto.index %r mod %s1
+      %act   = pypto.read %act_seqs[%i]
+      %n     = pypto.index min(max(%act - %s1 + 1 + %j, 0), 2048)
       %table = pypto.view %block_table[%i, :]
-      %k8 = pypto.gather_rows %kn8 at %idx through %table page 128 {tag = "gather"}
-      %ks = pypto.gather_rows %ks32 at %idx through %table page 128
-      %kr = pypto.gather_rows %kr16 at %idx through %table page 128
-      %a0 = pypto.view %k8[:, 0 +: 128]
-      %c0 = pypto.view %ks[:, 0 +: 1]
-      %d0 = pypto.dequantize %a0 scales %c0 to bf16
-      %a1 = pypto.view %k8[:, 128 +: 128]
-      %c1 = pypto.view %ks[:, 1 +: 1]
-      %d1 = pypto.dequantize %a1 scales %c1 to bf16
-      %a2 = pypto.view %k8[:, 256 +: 128]
-      %c2 = pypto.view %ks[:, 2 +: 1]
-      %d2 = pypto.dequantize %a2 scales %c2 to bf16
-      %a3 = pypto.view %k8[:, 384 +: 128]
-      %c3 = pypto.view %ks[:, 3 +: 1]
-      %d3 = pypto.dequantize %a3 scales %c3 to bf16
-      %k  = pypto.concat %d0, %d1, %d2, %d3, %kr axis -1              // [n, 576]
-      %kn = pypto.view %k[:, 0 +: 512]
-      %q  = pypto.view %qs[%r, :, :]
-      %s  = pypto.matmul %q, %k {b_trans, tag = "qk", tile = #pypto.cube<m = [128, 128], k = [64, 64], n = [256, 256]>}
-      %ss = pypto.mul %s, 0.041666666666666664                        // 576^-0.5
-      %p  = pypto.softmax %ss axis -1 {tag = "softmax", tile = #pypto.vec<8, 2048>}
-      %pb = pypto.cast %p to bf16
-      %or = pypto.matmul %pb, %kn to bf16 {tag = "pv", tile = #pypto.cube<m = [128, 128], k = [128, 128], n = [128, 128]>}
-      pypto.store %or into %o[%r, 0, 0]
+      %qn    = pypto.view %q_nope[%r, %g +: %c, :]
+      %qr    = pypto.view %q_rope[%r, %g +: %c, :]
+      %q     = pypto.concat %qn, %qr axis -1                                             // [32, 576]
+      // the greatest score of each head, and the sum of the weights
+      %m0 = pypto.full -inf[%c, 1] : tensor<?x1xf32>
+      %l0 = pypto.full 0.0[%c, 1] : tensor<?x1xf32>
+      %mx, %l = pypto.for (%pos +: %w = 0 to %n step 96) iter(%m1 = %m0, %l1 = %l0) {tag = "softmax"} {
+        %idx = pypto.view %topk[%r, %pos +: %w]
+        %kn, %k = func.call @keys(%idx, %table, %kn8, %kr16, %ks32) : (!indices, !indices, !kn8, !kr16, !ks32) -> (!kn, !k)
+        %s  = pypto.matmul %q, %k {b_trans, tag = "qk"}
+        %ss = pypto.mul %s, 0.041666666666666664                                         // 576^-0.5
+        %m2, %l2, %e, %alpha = pypto.online_softmax %ss state %m1, %l1
+        pypto.yield %m2, %l2
+      }
+      // the same scores again, so that weights are normalised before they are rounded
+      %a0 = pypto.full 0.0[%c, 512] : tensor<?x512xf32>                                 // a token with no key gives zeros
+      %acc = pypto.for (%pos +: %w = 0 to %n step 96) iter(%a1 = %a0) {tag = "values"} {
+        %idx = pypto.view %topk[%r, %pos +: %w]
+        %pv = func.call @weighted(%q, %mx, %l, %idx, %table, %kn8, %kr16, %ks32)
+          : (tensor<?x576xbf16>, tensor<?x1xf32>, tensor<?x1xf32>, !indices, !indices, !kn8, !kr16, !ks32) -> tensor<?x512xf32>
+        %a2 = pypto.add %a1, %pv
+        pypto.yield %a2
+      }
+      %ob = pypto.cast %acc to bf16
+      pypto.store %ob into %o[%r, %g, 0]
     }
+    scf.yield %o1 : !latent
+  } else {
+    // a quarter of a part at a time, for all heads
+    %quarters = pypto.index 4 * %parts
+    %ms0 = pypto.empty[%t, %heads, %quarters] : tensor<?x?x?xf32>
+    %ls0 = pypto.empty[%t, %heads, %quarters] : tensor<?x?x?xf32>
+    %ms, %ls = pypto.forall (%r = 0 to %t, %part = 0 to %quarters, %g +: %c = 0 to %heads step 128)
+        outs(%mo = %ms0, %lo = %ls0) {tag = "scores"} {
+      %i     = pypto.index %r floordiv %s1
+      %j     = pypto.index %r mod %s1
+      %act   = pypto.read %act_seqs[%i]
+      %n     = pypto.index min(max(%act - %s1 + 1 + %j, 0), 2048)
+      %begin = pypto.index %part * %n floordiv %quarters
+      %end   = pypto.index (%part + 1) * %n floordiv %quarters
+      %table = pypto.view %block_table[%i, :]
+      %qn    = pypto.view %q_nope[%r, %g +: %c, :]
+      %qr    = pypto.view %q_rope[%r, %g +: %c, :]
+      %q     = pypto.concat %qn, %qr axis -1                                             // [128, 576]
+      %m0 = pypto.full -inf[%c, 1] : tensor<?x1xf32>
+      %l0 = pypto.full 0.0[%c, 1] : tensor<?x1xf32>
+      %mx, %l = pypto.for (%pos +: %w = %begin to %end step 64) iter(%m1 = %m0, %l1 = %l0) {tag = "softmax"} {
+        %idx = pypto.view %topk[%r, %pos +: %w]
+        %kn, %k = func.call @keys(%idx, %table, %kn8, %kr16, %ks32) : (!indices, !indices, !kn8, !kr16, !ks32) -> (!kn, !k)
+        %s  = pypto.matmul %q, %k {b_trans, tag = "qk"}
+        %ss = pypto.mul %s, 0.041666666666666664
+        %m2, %l2, %e, %alpha = pypto.online_softmax %ss state %m1, %l1
+        pypto.yield %m2, %l2
+      }
+      pypto.store %mx into %mo[%r, %g, %part]
+      pypto.store %l into %lo[%r, %g, %part]
+    }
+    %as0 = pypto.empty[%t, %parts, %heads, 512] : tensor<?x?x?x512xf32>
+    %as = pypto.forall (%r = 0 to %t, %part = 0 to %parts, %g +: %c = 0 to %heads step 32) outs(%ao = %as0) {tag = "values"} {
+      %i     = pypto.index %r floordiv %s1
+      %j     = pypto.index %r mod %s1
+      %act   = pypto.read %act_seqs[%i]
+      %n     = pypto.index min(max(%act - %s1 + 1 + %j, 0), 2048)
+      %begin = pypto.index %part * %n floordiv %parts
+      %end   = pypto.index (%part + 1) * %n floordiv %parts
+      %table = pypto.view %block_table[%i, :]
+      %qn    = pypto.view %q_nope[%r, %g +: %c, :]
+      %qr    = pypto.view %q_rope[%r, %g +: %c, :]
+      %q     = pypto.concat %qn, %qr axis -1
+      // what the quarters found: a sum counts as much as its maximum is below the greatest
+      %mq = pypto.view %ms[%r, %g +: %c, :]
+      %lq = pypto.view %ls[%r, %g +: %c, :]
+      %mx = pypto.amax %mq axis -1 {keepdim}
+      %md = pypto.sub %mq, %mx
+      %me = pypto.exp %md
+      %le = pypto.mul %lq, %me
+      %l  = pypto.sum %le axis -1 {keepdim}
+      %a0 = pypto.full 0.0[%c, 512] : tensor<?x512xf32>
+      %acc = pypto.for (%pos +: %w = %begin to %end step 96) iter(%a1 = %a0) {tag = "values"} {
+        %idx = pypto.view %topk[%r, %pos +: %w]
+        %pv = func.call @weighted(%q, %mx, %l, %idx, %table, %kn8, %kr16, %ks32)
+          : (tensor<?x576xbf16>, tensor<?x1xf32>, tensor<?x1xf32>, !indices, !indices, !kn8, !kr16, !ks32) -> tensor<?x512xf32>
+        %a2 = pypto.add %a1, %pv
+        pypto.yield %a2
+      }
+      pypto.store %acc into %ao[%r, %part, %g, 0]
+    }
+    %o1 = pypto.forall (%r = 0 to %t, %g +: %c = 0 to %heads step 4) outs(%o = %o0) {tag = "merge"} {
+      %a0  = pypto.full 0.0[%c, 512] : tensor<?x512xf32>
+      %acc = pypto.for (%part = 0 to %parts) iter(%a1 = %a0) {
+        %ap = pypto.view %as[%r, %part, %g +: %c, :]
+        %a2 = pypto.add %a1, %ap
+        pypto.yield %a2
+      }
+      %ob = pypto.cast %acc to bf16
+      pypto.store %ob into %o[%r, %g, 0]
+    }
+    scf.yield %o1 : !latent
   }
   func.return %attn : !latent
+}
+
+// The rows that %idx names, dequantised: [w, 512], and with their rope part behind: [w, 576].
+func.func private @keys(%idx: !indices, %table: !indices, %kn8: !kn8, %kr16: !kr16, %ks32: !ks32) -> (!kn, !k) {
+  %k8 = pypto.gather_rows %kn8 at %idx through %table page 128 {tag = "gather"}          // [w, 512] i8
+  %ks = pypto.gather_rows %ks32 at %idx through %table page 128                          // [w, 4] f32
+  %kr = pypto.gather_rows %kr16 at %idx through %table page 128 {tag = "gather"}         // [w, 64] bf16
+  %kn = pypto.dequantize %k8 scales %ks axis -1 group 128 to bf16
+  %k  = pypto.concat %kn, %kr axis -1
+  func.return %kn, %k : !kn, !k
+}
+
+// The same rows, each as much as its weight, and added up.
+func.func private @weighted(
+    %q: tensor<?x576xbf16>, %mx: tensor<?x1xf32>, %l: tensor<?x1xf32>,
+    %idx: !indices, %table: !indices, %kn8: !kn8, %kr16: !kr16, %ks32: !ks32) -> tensor<?x512xf32> {
+  %kn, %k = func.call @keys(%idx, %table, %kn8, %kr16, %ks32) : (!indices, !indices, !kn8, !kr16, !ks32) -> (!kn, !k)
+  %s  = pypto.matmul %q, %k {b_trans, tag = "qk"}
+  %ss = pypto.mul %s, 0.041666666666666664
+  %sm = pypto.sub %ss, %mx
+  %e  = pypto.exp %sm
+  %p  = pypto.div %e, %l
+  %pb = pypto.cast %p to bf16
+  %pv = pypto.matmul %pb, %kn {tag = "pv"}
+  func.return %pv : tensor<?x512xf32>
 }
 
 // 6. Back from latent rows to the width of the model.

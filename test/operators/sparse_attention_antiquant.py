@@ -15,13 +15,14 @@ from .definitions import BF16
 from .sparse_flash_attention_quant import Case
 
 CASES = tuple(case for case in unpacked.CASES if case.name != "zero_scales")
-TINY = Case("tiny", (3, 130))
+TINY = unpacked.TINY
 BREAKS = (
     ("512 +: 128] to bf16", "510 +: 128] to bf16"),
     ("640 +: 16] to f32", "624 +: 16] to f32"),
     ("pypto.view %rows[:, 0 +: 512]", "pypto.view %rows[:, 1 +: 512]"),
     ("scales %ks axis", "scales %ks, %ks axis"),
-    ("pypto.add %acc1, %pv", "pypto.add %pv, %pv"),
+    ("pypto.add %a1, %pv", "pypto.add %pv, %pv"),
+    ("pypto.add %a1, %ap", "pypto.add %ap, %ap"),
     ("0.041666666666666664", "0.05"),
     ("%act - %s1 + 1 + %j", "%act - %s1 + %j"),
 )
