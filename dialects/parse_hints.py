@@ -184,7 +184,11 @@ def undefined(parser: LocParser, span: Span[str]) -> NoReturn:
             help=f"write {spaced} (operators need spaces)",
         )
     hint, near = "", nearest(name, parser.ssa_values)
-    if near is not None:
+    ended = [value for value, known in parser.names.items() if known == name]
+    if ended:
+        place = parser.place_of(ended[-1])
+        hint = f"it ended with the body it is in ({place}), which can hand it on"
+    elif near is not None:
         place = parser.place_of(parser.ssa_values[near][0])
         hint = f"did you mean %{near} ({place})?" if place else f"did you mean %{near}?"
     error(span, "PTO103", f"{span.text} is not defined here", help=hint)

@@ -81,6 +81,13 @@ def test_the_program_is_right() -> None:
         ("%c = pypto", "c = pypto", "8:3", "value begins with %", "write %c = .."),
         ('{tag = "p"', '{tag "p"', "7:45", "'=' is expected here", ""),
         ('{tag = "p"', '{tag: "p"', "7:44", "'=' is expected here", ""),
+        (
+            "return %l, %c",
+            "return %n, %c",
+            "16:15",
+            "%n is not defined",
+            "(<stdin>:13:5)",
+        ),
         # Brackets.
         ("0 to 4)", "0 to 4", "12:31", "',' or ')' is expected here", ""),
         ("(%s = %x)", "(%s = %x", "12:45", "')' is expected here", ""),
