@@ -96,7 +96,8 @@ def product(
     if 0 < each < len(a):
         # numpy gives them to the library one by one.
         tasks = len(a) // each
-        a, c = (x.reshape(tasks, each, x.shape[1]) for x in (a, c))
+        a = a.reshape(tasks, each, a.shape[1])
+        c = c.reshape(tasks, each, c.shape[1])
     (rows, depth), columns = a.shape[-2:], b.shape[1]
     # The stride of a vector changes the order in which a library adds it up.
     if rows == 1:
