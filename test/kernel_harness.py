@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import ml_dtypes
@@ -28,8 +29,9 @@ M, N = 5, 37
 """The extents used: a tail in both directions of an 8 x 48 buffer."""
 
 
+@lru_cache(maxsize=64)
 def parse_kernel(text: str) -> KernelOp:
-    """The only kernel of a module."""
+    """The only kernel of a module, read once for all that run it and change nothing."""
     module = parse_module(text, "test.mlir", make_context())
     module.verify()
     (kernel,) = kernels_of(module).values()

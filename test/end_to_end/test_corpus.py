@@ -26,7 +26,7 @@ from pyptoc.dialects.context import make_context
 from pyptoc.dialects.diagnostics import RunError
 from pyptoc.dialects.parsing import parse_module
 from pyptoc.operators import FOLDER, load, names, text_of
-from pyptoc.operators.checking import Results, problems, replaced, tolerances
+from pyptoc.operators.checking import PART, Results, problems, replaced, tolerances
 from pyptoc.passes import PASSES
 from pyptoc.runtime.executor import Executable
 from pyptoc.runtime.reference import interpret
@@ -287,6 +287,18 @@ def test_a_changed_result_is_seen(run: Run) -> None:
         more = 3 * (limit.atol + limit.rtol * np.abs(wide)) + (want.dtype.kind == "i")
         got = golden(run) | {name: (wide + more).astype(want.dtype)}
         assert mistakes(run, got) != [], name
+
+
+@pytest.mark.parametrize("value", [1.0, np.nan, np.inf])
+@pytest.mark.parametrize("place", [0, PART - 1, PART, 3 * PART + 4])
+def test_one_element_is_seen(place: int, value: float) -> None:
+    """Results are looked at in parts."""
+    text = '{pypto.name = "y", pypto.tol = #pypto.tol<atol = 0.5, rtol = 0.5>}'
+    want = np.zeros(3 * PART + 5, np.float32)
+    got = want.copy()
+    assert problems({"y": got}, {"y": want}, text) == []
+    got[place] = value
+    assert problems({"y": got}, {"y": want}, text) != []
 
 
 # -- on the way -----------------------------------------------------------------

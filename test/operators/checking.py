@@ -18,6 +18,7 @@ _NUMBER = re.compile(r"(\w+) = ([\d.e+-]+)")
 
 
 PART = 2**14
+"""How many elements are looked at in one go."""
 
 
 @dataclass(frozen=True)
