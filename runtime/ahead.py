@@ -1,131 +1,275 @@
 """
-Integer products computed for several tasks at once.
+Products computed for several tasks at once.
 
-The tasks of a grid take a product tile by tile, and for each tile a part of a wide
-matrix is cut out and decoded: few columns, from as many pages as it has rows. Sums of
-integers are exact in any order, so the first task that needs a tile may compute those
-that lie beside it, for the tasks to come, if both operands are read from gm:
+The tasks of a grid, and loops in them, take a product tile by tile. A library is slower
+with a tile than with several that lie side by side: it copies both operands, and for
+each tile a part of a wide matrix is cut out and decoded, few columns from as many pages
+as it has rows. So the first that needs a tile may compute those beside it, too, if both
+operands are read from gm:
 
     task (0, 0) wants  A[0:16]  @ B[:, 0:128]
     it computes        A[0:40]  @ B[:, 0:1024]
     task (0, 1) finds  A[0:16]  @ B[:, 128:256]
 
-Columns go on where another axis of the grid moves B than moves A, rows where another
-one moves A than moves B. That they do is only a forecast: a task takes what it finds
-for just the boxes that it reads.
+Columns go on where an axis of the grid or a loop moves B and A does not depend on it,
+rows the other way round (`movers.py`). That they do is only a forecast: a task takes
+what it finds for just the boxes that it reads. Where much is computed in vain, less is
+from then on.
+
+Sums of integers are exact in any order. Those of floats are added up in the order of K,
+however many rows and columns there are; but not by the routines that libraries have for
+small products and for vectors, so a small tile is left alone.
 """
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pyptoc.dialects.record import record
-from pyptoc.runtime.decode import Decode
-from pyptoc.runtime.images import Box
 from pyptoc.runtime.matmul import EXACT_K, Scratch
+from pyptoc.runtime.memory import aligned
+from pyptoc.runtime.operand import LARGEST, Operand, arrays
+from pyptoc.runtime.operand_images import OperandImages
 
 Array = NDArray[Any]
-MOST_ROWS = 128
-MOST_COLUMNS = 1024
 MOST_KEPT = 2**22
-"""Elements of results that wait; then all of them are forgotten."""
+"""Elements of results that wait."""
+SMALL = 2**20
+"""So few products of floats a library may add up in another way."""
+SHALLOW = 256
+"""Of less K, to copy a tile of floats takes as long as is gained."""
+FEW = 64
+"""For fewer rows or columns of floats it is best to decode what fits into a cache."""
+SLAB = 2**20
+"""Elements of integers that are decoded at a time, but at least `LEAST_K` of K."""
+LEAST_K = 128
 
 
 @record
-class Operand:
-    """One side of a product: a box, how it is decoded, which of its axes is K."""
+class Most:
+    """How much is computed at once, if it is more than one tile."""
 
-    box: Box
-    decode: Decode
-    k_axis: int
+    rows: int
+    columns: int
+    operand: int
+    """Elements of A and of B."""
 
-    @property
-    def extent(self) -> int:
-        """Rows of A, or columns of B."""
-        return self.box.shape[1 - self.k_axis]
 
-    @property
-    def depth(self) -> int:
-        return self.box.shape[self.k_axis]
+INTEGERS = Most(128, 8192, 2**40)
+FLOATS = Most(1024, 1024, LARGEST)
 
-    def wider(self, extent: int) -> Operand:
-        """With so many rows (of A) or columns (of B)."""
-        depth = self.depth
-        shape = (extent, depth) if self.k_axis else (depth, extent)
-        return Operand(
-            Box(self.box.source, self.box.at, shape), self.decode, self.k_axis
-        )
 
-    def moved(self, count: int) -> int:
-        """The byte where the box begins that many rows or columns further on."""
-        return self.box.at + count * self.box.source.strides[1 - self.k_axis]
+@record(eq=False, frozen=False)
+class Whole:
+    """The product of several tiles."""
 
-    def room(self, other: Operand, most: int) -> int:
-        """Rows or columns that other tasks want with the same box of `other`."""
-        source, axis = self.box.source, 1 - self.k_axis
-        if not source.moves[axis] & other.box.source.free:
-            return self.extent
-        count = max(1, most // max(1, self.extent))
-        return min(count * self.extent, source.beyond(self.box.at, axis))
+    left: Operand
+    right: Operand
+    array: Array
+    room: Array
+    """Its memory."""
+    is_tall: bool
+    """Whether it has the rows of several."""
+    wanted: int
+    """How many elements are of use."""
+    waiting: int
+    """How many of them are still to be taken, if none is taken twice."""
 
-    def image(self, flat: Array, start: int, end: int) -> Array:
-        """K from `start` to `end` as f32, in `flat`: [rows, k] of A, [k, columns] of B
-        as it lies."""
-        box = self.box.array()
-        part = box[:, start:end] if self.k_axis else box[start:end]
-        return self.decode(part, flat)
+    def part(self, a: Operand, b: Operand) -> Array | None:
+        """The product of these, if it is a part of it."""
+        row = a.place_in(self.left)
+        column = None if row is None else b.place_in(self.right)
+        if row is None or column is None:
+            return None
+        return self.array[row : row + a.extent, column : column + b.extent]
 
 
 class Ahead:
     """The products that wait, of one launch of one kernel."""
 
-    def __init__(self) -> None:
-        self.tiles: dict[object, Array] = {}
+    def __init__(self, images: OperandImages) -> None:
+        self.images = images
+        self.wholes: list[Whole] = []
+        """The one that was used last comes last."""
         self.size = 0
+        self.rooms: dict[int, list[Array]] = {}
+        """Memory that was given back, by its size."""
+        self.few: set[Hashable] = set()
+        """What is not worth it: sources, rows and columns."""
+        self.last: dict[Hashable, tuple[Hashable, Hashable]] = {}
+        """Where the operands of the product before began."""
+        self.is_tall = self.is_wide = True
+        """Whether rows, and columns, beside a tile are computed."""
 
     def clear(self) -> None:
-        self.tiles.clear()
+        """Forget everything, before and after a launch: memory may change between."""
+        for whole in self.wholes:
+            self._give_back(whole)
+        self.wholes.clear()
+        self.few.clear()
+        self.last.clear()
         self.size = 0
+        self.is_tall = self.is_wide = True
 
-    def product(self, a: Operand, b: Operand, scratch: Scratch) -> Array | None:
-        """The product in i32 of the boxes; None if no other task goes on from them."""
-        key = a.box.source, a.box.at, b.box.source, b.box.at, a.depth
-        found = self.tiles.get(key)
-        if found is None or found.shape[0] < a.extent or found.shape[1] < b.extent:
-            found = self._compute(a, b, scratch)
-        return None if found is None else found[: a.extent, : b.extent]
+    def product(self, a: Operand, b: Operand, dtype: np.dtype[Any]) -> Array | None:
+        """The product of the operands, in i32 or f32; None: there is just that to do.
 
-    def _compute(self, a: Operand, b: Operand, scratch: Scratch) -> Array | None:
-        rows, columns = a.room(b, MOST_ROWS), b.room(a, MOST_COLUMNS)
-        if (rows, columns) == (a.extent, b.extent):
+        It is to be read before the next call.
+        """
+        if not a.depth or (
+            dtype == np.float32 and not _adds_up_alike(a.extent, b.extent, a.depth)
+        ):
             return None
-        whole = exact(a.wider(rows), b.wider(columns), scratch)
-        if self.size + whole.size > MOST_KEPT:
-            self.clear()
-        self.size += whole.size
-        for row in range(0, rows, a.extent):
-            for column in range(0, columns, b.extent):
-                at = a.moved(row), b.box.source, b.moved(column), a.depth
-                self.tiles[(a.box.source, *at)] = whole[row:, column:]
-        return whole
+        found = self._find(a, b)
+        if found is None:
+            self._compute(a, b, dtype)
+            found = self._find(a, b)
+        return found
+
+    def _find(self, a: Operand, b: Operand) -> Array | None:
+        for whole in reversed(self.wholes):
+            found = whole.part(a, b)
+            if found is not None:
+                whole.waiting -= found.size
+                if whole is not self.wholes[-1]:
+                    self.wholes.remove(whole)
+                    self.wholes.append(whole)
+                return found
+        return None
+
+    def _compute(self, a: Operand, b: Operand, dtype: np.dtype[Any]) -> None:
+        """Compute what is expected to be multiplied, if it is more than one tile."""
+        alike = a.boxes[0].source, b.boxes[0].source, a.extent, b.extent
+        if alike in self.few:
+            return
+        floats = dtype == np.float32
+        most = FLOATS if floats else INTEGERS
+        kind = a.sources, b.sources
+        last = self.last.get(kind)
+        self.last[kind] = a.starts, b.starts
+        left = _wider(a, b, most.rows, most) if self.is_tall else None
+        right = None
+        if self.is_wide:
+            # A snake comes back.
+            back = last == (a.starts, b.moved(b.extent))
+            right = _wider(b, a, most.columns, most, back)
+        if left is None and right is None:
+            return
+        left, right = left or a, right or b
+        if floats and min(left.extent, right.extent) < FEW:
+            self.few.add(alike)
+            return
+        room = self._room(left.extent * right.extent)
+        array = room.view(dtype).reshape(left.extent, right.extent)
+        if floats:
+            self.images.multiply(left, right, array)
+        else:
+            exact(left, right, array, self.images.scratch)
+        is_tall = left.extent > a.extent
+        wanted = array.size
+        if floats:
+            wanted = sum(
+                rows * columns
+                for rows in _cut(left.extent, a.extent)
+                for columns in _cut(right.extent, b.extent)
+                if _adds_up_alike(rows, columns, a.depth)
+            )
+        self.wholes.append(Whole(left, right, array, room, is_tall, wanted, wanted))
+        self.size += room.size
+
+    # Memory.
+
+    def _room(self, size: int) -> Array:
+        """Flat memory in f32: best of what has been taken, which is in a cache."""
+        for whole in self.wholes:
+            if whole.waiting <= 0 and whole.room.size == size:
+                self._drop(whole)
+                break
+        while self.wholes and self.size + size > MOST_KEPT:
+            self._drop(self.wholes[0])
+        rooms = self.rooms.get(size)
+        return rooms.pop() if rooms else aligned(size, np.float32)
+
+    def _drop(self, whole: Whole) -> None:
+        """Forget a product. Where it was of no use, less is computed from now on."""
+        if 2 * whole.waiting >= whole.wanted:
+            if whole.is_tall:
+                self.is_tall = False
+            else:
+                self.is_wide = False
+        self.wholes.remove(whole)
+        self.size -= whole.room.size
+        self._give_back(whole)
+
+    def _give_back(self, whole: Whole) -> None:
+        held = sum(size * len(rooms) for size, rooms in self.rooms.items())
+        if held + whole.room.size <= MOST_KEPT:
+            self.rooms.setdefault(whole.room.size, []).append(whole.room)
 
 
-def exact(a: Operand, b: Operand, scratch: Scratch) -> Array:
-    """The product of 8-bit integers in i32, decoded and multiplied in exact pieces."""
-    whole = np.empty((a.extent, b.extent), np.int32)
-    part = scratch.room("part", whole.size)[: whole.size].reshape(whole.shape)
-    for start in range(0, a.depth, EXACT_K):
-        end = min(start + EXACT_K, a.depth)
-        left = a.image(scratch.room("a", a.extent * (end - start)), start, end)
-        right = b.image(scratch.room("b", b.extent * (end - start)), start, end)
+def _cut(extent: int, tile: int) -> list[int]:
+    """The extents of the tiles of a whole."""
+    return [min(tile, extent - start) for start in range(0, extent, tile)]
+
+
+def _adds_up_alike(rows: int, columns: int, depth: int) -> bool:
+    """Whether a product of floats has the same bits as a part of a larger one."""
+    return rows > 1 < columns and depth >= SHALLOW and rows * columns * depth >= SMALL
+
+
+def _wider(
+    x: Operand, other: Operand, extent: int, most: Most, back: bool = False
+) -> Operand | None:
+    """What the next ones multiply by `other`, too; None: nothing more.
+
+    extent: the most. back: they are expected before it.
+    """
+    if not x.goes_on(other):
+        return None
+    count = min(extent, most.operand // max(1, x.depth)) // max(1, x.extent)
+    before, behind = x.around()
+    if back:
+        count = min(count, 1 + before // max(1, x.extent))
+        wide = count * x.extent
+        return x.wider(wide, wide - x.extent) if count > 1 else None
+    wide = min(count * x.extent, behind)
+    return x.wider(wide) if wide > x.extent else None
+
+
+def exact(a: Operand, b: Operand, out: Array, scratch: Scratch) -> None:
+    """The product of 8-bit integers in i32, decoded and multiplied in exact pieces.
+
+    A whole row of B at a time is read fastest.
+    """
+    step = EXACT_K
+    if not b.side.k_axis:
+        step = min(step, max(LEAST_K, SLAB // max(1, b.extent)))
+    # No piece much smaller than the others.
+    step = -(-a.depth // -(-a.depth // step))
+    part = scratch.room("part", out.size)[: out.size].reshape(out.shape)
+    for start in range(0, a.depth, step):
+        end = min(start + step, a.depth)
+        left, right = (
+            _slab(x, scratch.room(name, x.extent * (end - start)), start, end)
+            for x, name in ((a, "a"), (b, "b"))
+        )
         np.matmul(
-            left if a.k_axis else left.T, right.T if b.k_axis else right, out=part
+            left if a.side.k_axis else left.T,
+            right.T if b.side.k_axis else right,
+            out=part,
         )
         if start:
-            np.add(whole, part.astype(np.int32), out=whole)
+            np.add(out, part.astype(np.int32), out=out)
         else:
-            np.copyto(whole, part, casting="unsafe")
-    return whole
+            np.copyto(out, part, casting="unsafe")
+
+
+def _slab(x: Operand, flat: Array, start: int, end: int) -> Array:
+    """K from `start` to `end` as f32, in `flat`, as it lies."""
+    (box,) = arrays(x.boxes)
+    part = box[:, start:end] if x.side.k_axis else box[start:end]
+    return x.side.decode(part, flat)

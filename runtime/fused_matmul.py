@@ -17,87 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyptoc.dialects.record import record
-from pyptoc.runtime.ahead import Ahead, Operand
-from pyptoc.runtime.decode import Decode
-from pyptoc.runtime.images import Box, Filled, Images
+from pyptoc.runtime.ahead import Ahead
+from pyptoc.runtime.images import Box, Images
 from pyptoc.runtime.kept_work import Parts
-from pyptoc.runtime.matmul import (
-    MX_GROUP,
-    Scratch,
-    decode_scales,
-    product,
-    scale_columns,
-    scale_rows,
-    start_at,
-)
+from pyptoc.runtime.matmul import MX_GROUP, start_at
+from pyptoc.runtime.operand import LARGEST, Boxes, Operand, Side
+from pyptoc.runtime.operand_images import OperandImages, holds
 
 Array = NDArray[Any]
 MOST_PLANS = 2**12
-LARGEST = 2**21
-"""Elements of an operand that is joined from several boxes."""
-
-
-@record
-class Side:
-    """How one operand of a matmul is read from L1."""
-
-    decode: Decode
-    k_axis: int
-    """Which axis of the box in L1 is K."""
-    pairs: bool = False
-    """Whether its scales lie in pairs for each row, `[kb, 2 * rows]`."""
-
-    def box(self, rows: int, depth: int) -> tuple[int, int]:
-        """The shape in L1 of `rows` (of A) or columns (of B) and `depth` of K."""
-        return (rows, depth) if self.k_axis else (depth, rows)
-
-    def scale_box(self, rows: int, depth: int) -> tuple[int, int]:
-        """The shape of the scales of such a box."""
-        blocks = -(-depth // (2 * MX_GROUP))
-        return (blocks, 2 * rows) if self.pairs else (rows, 2 * blocks)
-
-    def follows(self, first: Boxes, other: Boxes, depth: int) -> bool:
-        """Whether `other` lies behind `depth` of K from the start of `first`."""
-        if len(first) > 1 and depth % (2 * MX_GROUP):
-            return False
-        for one, two, length in zip(first, other, self._lengths(depth), strict=False):
-            if not one.goes_on(two, *length):
-                return False
-        return True
-
-    def longer(self, first: Boxes, depth: int) -> Boxes:
-        """`first` and what follows it in memory, up to `depth` of K."""
-        boxes: list[Box] = []
-        for box, (axis, length) in zip(first, self._lengths(depth), strict=False):
-            other = box.shape[1 - axis]
-            shape = (other, length) if axis else (length, other)
-            boxes.append(Box(box.source, box.at, shape))
-        return tuple(boxes)
-
-    def _lengths(self, depth: int) -> tuple[tuple[int, int], tuple[int, int]]:
-        """Of elements and of scales: which axis is K, and the extent for `depth`."""
-        axis = 0 if self.pairs else 1
-        return (self.k_axis, depth), (axis, self.scale_box(0, depth)[axis])
-
-    def image(self, boxes: Sequence[Array], flat: Array) -> Array:
-        """The box as f32, scaled by the second one; its axes as in L1."""
-        image = self.decode(boxes[0], flat)
-        if len(boxes) == 1:
-            return image
-        scales = self._scales(boxes[1])
-        scale = scale_rows if self.k_axis else scale_columns
-        return scale(image, scales, image)
-
-    def _scales(self, box: Array) -> Array:
-        """Scales in f32: `[rows, groups]`, or `[groups, columns]` if K comes first."""
-        if not self.pairs:
-            return decode_scales(box if self.k_axis else box.T)
-        blocks, rows = box.shape[0], box.shape[1] // 2
-        by_pair = box.reshape(blocks, rows, 2)
-        if self.k_axis:
-            by_row = by_pair.transpose(1, 0, 2)
-            return decode_scales(by_row).reshape(rows, 2 * blocks)
-        return decode_scales(by_pair.transpose(0, 2, 1)).reshape(2 * blocks, rows)
 
 
 class Step(NamedTuple):
@@ -111,10 +39,6 @@ class Step(NamedTuple):
     b: tuple[int, int]
     scale_a: tuple[int, int] = (0, 0)
     scale_b: tuple[int, int] = (0, 0)
-
-
-Boxes = tuple[Box, ...]
-"""One side of a piece: its elements and, for MX, its scales."""
 
 
 class Piece(NamedTuple):
@@ -138,8 +62,7 @@ class FusedMatmul:
 
     a: Side
     b: Side
-    scratch: Scratch
-    images: Images
+    operands: OperandImages
     ahead: Ahead
     repeats: bool = False
     """Whether another matmul of a task multiplies the same."""
@@ -270,27 +193,31 @@ class FusedMatmul:
             self._multiply(_moved(piece, starts), c, bias)
 
     def _multiply(self, piece: Piece, c: Array, bias: Array | None) -> None:
-        if c.dtype == np.int32 and bias is None and self._found(piece, c):
-            return
         box, accumulate = c[: piece.m, : piece.n], piece.accumulate
         key = self._key(piece) if self.repeats and bias is None else None
         if key is not None and (found := self.images.store.images.get(key)):
             np.copyto(box, found.arrays[0])
             return
-        left = self._image(self.a, piece.a, "a")
-        right = self._image(self.b, piece.b, "b")
         if bias is not None:
             accumulate = start_at(box, bias[:, : piece.n], accumulate)
-        product(
-            left if self.a.k_axis else left.T,
-            right.T if self.b.k_axis else right,
-            box,
-            self.scratch.part,
-            accumulate,
-            self.each,
-        )
+        self._put(piece, box, accumulate)
         if key is not None:
             self._keep(key, box, piece.b[0])
+
+    def _put(self, piece: Piece, c: Array, accumulate: bool) -> None:
+        """`c (+)= a @ b`, which may be there already."""
+        a, b = Operand(self.a, piece.a), Operand(self.b, piece.b)
+        found = None
+        if not self.each or c.dtype == np.int32:
+            found = self.ahead.product(a, b, c.dtype)
+        if found is None:
+            self.operands.multiply(a, b, c, accumulate, self.each)
+            return
+        np.add(c, found, out=c) if accumulate else np.copyto(c, found)
+
+    @property
+    def images(self) -> Images:
+        return self.operands.images
 
     def _key(self, piece: Piece) -> Hashable:
         """What a product is known by: what is loaded for a loop, and the kept parts
@@ -305,23 +232,11 @@ class FusedMatmul:
     def _keep(self, key: Hashable, product: Array, b: Box) -> None:
         """Keep a product whose B is nothing but kept parts."""
         store, filled = self.images.store, self.images.known[id(b.source)]
-        room = store.room(product.nbytes) if _holds(filled, b) else None
+        room = store.room(product.nbytes) if holds(filled, b) else None
         if room is not None:
             kept = room.view(product.dtype).reshape(product.shape)
             kept[...] = product
             store.images.put(key, Parts([kept, *filled[:2]], [room]))
-
-    def _found(self, piece: Piece, c: Array) -> bool:
-        """Take the product of a piece that several tasks need beside each other."""
-        (a,), (b,) = piece.a, piece.b
-        left = Operand(a, self.a.decode, self.a.k_axis)
-        right = Operand(b, self.b.decode, self.b.k_axis)
-        found = self.ahead.product(left, right, self.scratch)
-        if found is None:
-            return False
-        box = c[: piece.m, : piece.n]
-        np.add(box, found, out=box) if piece.accumulate else np.copyto(box, found)
-        return True
 
     def _joined(self, pieces: Sequence[Piece]) -> Iterator[Piece]:
         """The pieces, those that lie side by side along K as one."""
@@ -349,66 +264,6 @@ class FusedMatmul:
             and self.b.follows(first.b, piece.b, depth)
         )
 
-    def _image(self, side: Side, operand: Boxes, name: str) -> Array:
-        """The image of an operand, kept or made."""
-        first, last = operand[0].source, operand[-1].source
-        if not (first.keep and last.keep):
-            found = None
-            if first.again or id(first) in self.images.known:
-                found = self._recent_image(side, operand)
-            return self._held_image(side, operand, name) if found is None else found
-        key = name, side.k_axis, operand
-        found = self.images.kept.get(key)
-        if found is None:
-            rows, columns = operand[0].shape
-            found = side.image(arrays(operand), self.images.room(rows * columns))
-            self.images.keep(key, found)
-        return found
-
-    def _held_image(self, side: Side, operand: Boxes, name: str) -> Array:
-        """The image of an operand, made unless the product before had the same."""
-        fixed = operand[0].source.fixed and operand[-1].source.fixed
-        found = self.scratch.held(name, (side, operand)) if fixed else None
-        if found is None:
-            rows, columns = operand[0].shape
-            found = side.image(arrays(operand), self.scratch.room(name, rows * columns))
-            if fixed:
-                self.scratch.hold(name, (side, operand), found)
-        return found
-
-    def _recent_image(self, side: Side, operand: Boxes) -> Array | None:
-        """The image of a box that is multiplied again soon; None if it is not kept."""
-        box, store = operand[0], self.images.store
-        if len(operand) > 1 or box.source.dtype == np.float32:
-            return None
-        known = self.images.known.get(id(box.source))
-        what = box.source if known is None else (id(known[0]), id(known[1]))
-        key = side.decode, what, box.at, box.shape
-        found = store.images.get(key)
-        if found is not None:
-            return found.arrays[0]
-        parts: tuple[Array, ...] = ()
-        if known is not None:
-            first, second, channel, slot = known
-            parts = first, second
-            channel.fill(slot)
-            if not _holds(known, box):
-                return None
-        room = store.room(4 * box.shape[0] * box.shape[1])
-        if room is None:
-            return None
-        image = side.image(arrays(operand), room.view(np.float32))
-        store.images.put(key, Parts([image, *parts], [room]))
-        return image
-
-
-def _holds(filled: Filled, box: Box) -> bool:
-    """Whether the kept parts that fill a slot have all of a box of it."""
-    _, _, channel, slot = filled
-    row, rest = divmod(box.at, box.source.strides[0])
-    column = rest // box.source.dtype.itemsize
-    return channel.holds(slot, row + box.shape[0], column + box.shape[1])
-
 
 def _moved(piece: Piece, by: Sequence[int]) -> Piece:
     """The piece with its boxes so many bytes further on: A, B, scales of A and of B."""
@@ -426,10 +281,6 @@ def _moved(piece: Piece, by: Sequence[int]) -> Piece:
         for side, boxes in enumerate((a, b))
     )
     return Piece(accumulate, m, n, depth, a, b)
-
-
-def arrays(operand: Boxes) -> list[Array]:
-    return [box.array() for box in operand]
 
 
 def _ahead(at: tuple[int, int], axis: int, depth: int) -> tuple[int, int]:

@@ -12,7 +12,7 @@ they are in use: what is wrong with addresses still shows.
 
 The tasks of a grid load the same boxes again and again: of a product in tiles, each row
 of tasks loads all of B. Where several tasks lie along an axis that a box does not
-depend on (`keep`), its f32 image is kept for the launch.
+depend on (`free`), its f32 image is kept for the launch.
 
 A load only notes where its box begins; numpy makes the box when it is decoded. What
 lies side by side is then one box, and a task costs few calls.
@@ -20,30 +20,22 @@ lies side by side is then one box, and a task costs few calls.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, cast
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
-from xdsl.dialects import scf
-from xdsl.ir import Block, Operation, SSAValue
 
-from pyptoc.dialects.npu_kernel import KernelOp
 from pyptoc.dialects.record import record
-from pyptoc.dialects.tile import uses_of
-from pyptoc.dialects.tile_alloc import Allocation
-from pyptoc.dialects.tile_mixed import SectionOp
-from pyptoc.dialects.tile_read import ReadOp
-from pyptoc.dialects.tile_transfer import LoadOp
-from pyptoc.dialects.tile_types import Space
 from pyptoc.runtime.channels import Channel
+from pyptoc.runtime.direct_loads import DirectLoad
 from pyptoc.runtime.kept_work import Store
-from pyptoc.runtime.memory import Apart, Memory, aligned, may_overlap
+from pyptoc.runtime.memory import Memory, aligned
 
 Array = NDArray[Any]
-Axes = tuple[frozenset[int], frozenset[int]]
-"""Axes of the grid, for rows and for columns."""
 Filled = tuple[Array, Array, Channel, int]
 """Kept parts, the channel and the slot's number there that they fill."""
 MOST_BYTES = 2**28
@@ -61,27 +53,21 @@ class Source:
     dtype: np.dtype[Any]
     strides: tuple[int, int]
     """Bytes from a row, and from a column, of a box to the next; 0 if it has one."""
-    keep: bool
-    """Whether images of its boxes are wanted again."""
     sizes: tuple[int, int]
     """Rows and columns in all; 0 where the array has gaps."""
-    free: frozenset[int]
-    """The axes of the grid, of more than one task, that its boxes do not depend on."""
-    moves: Axes
-    """The axes of the grid that move its boxes along rows and along columns."""
-    fixed: bool = False
-    """Whether nothing in this launch is stored to it."""
-    again: bool = False
-    """Whether a task multiplies its boxes several times."""
+    ends: list[int]
+    """Where the rows, and the columns, end that any task loads."""
+    load: DirectLoad | None
+    """What reads it; nothing in this launch is stored to it. None: it is a slot."""
+    grid: tuple[int, ...]
+    """Of this launch."""
 
     @staticmethod
     def of(
         array: Array,
         dims: tuple[int, int] = (0, 1),
-        free: frozenset[int] = frozenset(),
-        moves: Axes = (frozenset(), frozenset()),
-        fixed: bool = False,
-        again: bool = False,
+        load: DirectLoad | None = None,
+        grid: Sequence[int] = (),
     ) -> Source:
         """dims: which dimensions of the array are rows and columns, -1 for none."""
         row, column = (array.strides[dim] if dim >= 0 else 0 for dim in dims)
@@ -89,13 +75,24 @@ class Source:
         rows, columns = (array.shape[dim] if whole and dim >= 0 else 0 for dim in dims)
         strides, sizes = (row, column), (rows, columns)
         raw = _raw(array)
-        keep = bool(free)
-        return Source(raw, array.dtype, strides, keep, sizes, free, moves, fixed, again)
+        return Source(raw, array.dtype, strides, sizes, [0, 0], load, tuple(grid))
 
-    def beyond(self, at: int, axis: int) -> int:
-        """Rows or columns from the one of byte `at` to the last."""
+    @cached_property
+    def free(self) -> frozenset[int]:
+        """The axes of the grid along which several tasks load the same box."""
+        return frozenset() if self.load is None else self.load.free(self.grid)
+
+    @property
+    def again(self) -> bool:
+        """Whether a task multiplies its boxes several times."""
+        return self.load is not None and self.load.again
+
+    def around(self, at: int, axis: int) -> tuple[int, int]:
+        """Rows or columns before the one of byte `at`, and those that tasks load from
+        there on."""
         size, stride = self.sizes[axis], self.strides[axis]
-        return size - at // stride % size if size and stride else 0
+        first = at // stride % size if size and stride else 0
+        return first, min(size, self.ends[axis]) - first
 
 
 def _raw(array: Array) -> Array:
@@ -198,17 +195,26 @@ class Images:
         return room
 
     def source(
-        self, load: DirectLoad, memories: Sequence[Memory], grid: Sequence[int]
+        self,
+        load: DirectLoad,
+        memories: Sequence[Memory],
+        grid: Sequence[int],
+        ends: Callable[[], tuple[int, int]],
     ) -> Source | None:
-        """What a load reads in this launch; None if it has to be made."""
+        """What a load reads in this launch; None if it has to be made.
+
+        ends: the numbers of `load.ends`.
+        """
         if not load.is_safe(memories):
             return None
-        free = load.free(grid)
-        key = load.number, load.dims, free, load.moves, load.again
-        if key not in self.sources:
+        key = load.kind(len(grid))
+        source = self.sources.get(key)
+        if source is None:
             array = memories[load.number].array
-            self.sources[key] = Source.of(array, *key[1:4], True, load.again)
-        return self.sources[key]
+            source = self.sources[key] = Source.of(array, load.dims, load, grid)
+        with suppress(ZeroDivisionError):
+            source.ends[:] = map(max, source.ends, ends())
+        return source
 
     def load(
         self, slot: Array, source: Source, at: int, rows: int, columns: int
@@ -242,156 +248,3 @@ class Images:
             self._forget()
         self.kept[key] = image
         self.bytes += image.nbytes
-
-
-@record
-class DirectLoad:
-    """A load that need not be made."""
-
-    number: int
-    """Of the buffer argument that it reads."""
-    dims: tuple[int, int]
-    """The dimensions of rows and columns there, -1 for none."""
-    free_axes: tuple[int, ...]
-    """The axes of the grid that its box does not depend on."""
-    moves: Axes
-    """The axes that its first row, and its first column, go with, and nothing else."""
-    stored: frozenset[int]
-    """The numbers of the buffer arguments that the kernel stores to."""
-    again: bool
-    """Whether it is multiplied in a loop that it is not in itself."""
-
-    def is_safe(self, memories: Sequence[Memory]) -> bool:
-        """Whether nothing is stored to what it loads."""
-        return Apart(self.number, self.stored)(memories)
-
-    def free(self, grid: Sequence[int]) -> frozenset[int]:
-        """The axes along which several tasks load the same box."""
-        return frozenset(axis for axis in self.free_axes if grid[axis] > 1)
-
-
-def direct_loads(
-    kernel: KernelOp, moves: Container[Operation], stored: frozenset[int]
-) -> dict[Operation, DirectLoad]:
-    """The loads into L1 buffers that are only read by `moves`, as far as they qualify.
-
-    moves: those of fused matmuls.
-    """
-    numbers = {SSAValue.get(value): n for n, value in enumerate(kernel.buffer_args)}
-    every = [op for op in kernel.walk() if isinstance(op, Allocation)]
-    found: dict[Operation, DirectLoad] = {}
-    for alloc in every:
-        if alloc.type.space != Space.L1 or any(
-            other is not alloc and may_overlap(alloc, other) and _meet(alloc, other)
-            for other in every
-        ):
-            continue
-        for load in _only_loads(alloc, moves) or ():
-            number = numbers[load.memory]
-            if number not in stored:
-                axes, along = _free_axes(kernel, load), _moves(kernel, load)
-                again = any(
-                    user in moves and load.parent and is_in_loop_of(user, load.parent)
-                    for user, _ in uses_of(alloc)
-                )
-                found[load] = DirectLoad(
-                    number, load.box_dims, axes, along, stored, again
-                )
-    return found
-
-
-def is_in_loop_of(op: Operation, block: Block) -> bool:
-    """Whether an operation is in a loop, at some depth, of a block."""
-    inside = False
-    while op.parent is not block:
-        parent = op.parent_op()
-        if parent is None:
-            return False
-        inside = inside or isinstance(parent, scf.ForOp)
-        op = parent
-    return inside
-
-
-def _meet(alloc: Allocation, other: Allocation) -> bool:
-    """Whether a task may use one of two buffers before it is done with the other."""
-    first, second = (
-        [_step(user) for user, _ in uses_of(each)] for each in (alloc, other)
-    )
-    blocks = {step.parent for step in (*first, *second)}
-    if len(blocks) != 1:
-        return bool(first) and bool(second)
-    (block,) = blocks
-    assert block is not None
-    order = {step: number for number, step in enumerate(block.ops)}
-    one, two = ([order[step] for step in steps] for steps in (first, second))
-    return bool(one and two) and min(two) <= max(one) and min(one) <= max(two)
-
-
-def _step(op: Operation) -> Operation:
-    """What of a kernel, or of a section of it, the operation lies in."""
-    parent = op.parent_op()
-    while parent is not None and not isinstance(parent, KernelOp | SectionOp):
-        op, parent = parent, parent.parent_op()
-    return op
-
-
-def _only_loads(alloc: Allocation, moves: Container[Operation]) -> list[LoadOp] | None:
-    """The loads into a buffer; None if anything but `moves` uses it, too."""
-    users = [user for user, _ in uses_of(alloc)]
-    if any(not isinstance(user, LoadOp) and user not in moves for user in users):
-        return None
-    return [user for user in users if isinstance(user, LoadOp)]
-
-
-def _free_axes(kernel: KernelOp, load: LoadOp) -> tuple[int, ...]:
-    """The axes of the grid that neither offsets nor extents of the load depend on."""
-    axes = range(len(kernel.grid_args))
-    used = used_axes(kernel, (*load.mixed_offsets, *load.extents))
-    return () if used is None else tuple(axis for axis in axes if axis not in used)
-
-
-def _moves(kernel: KernelOp, load: LoadOp) -> Axes:
-    """The axes that its first row, and its first column, depend on.
-
-    None where they depend on what the kernel reads: then where the next task goes on is
-    not known.
-    """
-    row, column = (
-        frozenset(used_axes(kernel, load.mixed_offsets[dim : dim + 1], False) or ())
-        if dim >= 0
-        else frozenset[int]()
-        for dim in load.box_dims
-    )
-    return row, column
-
-
-def used_axes(
-    kernel: KernelOp, numbers: Iterable[SSAValue | int], read: bool = True
-) -> set[int] | None:
-    """The axes of the grid that numbers are computed from; None if that takes more than
-    a look. read: whether they may depend on what is read."""
-    axes = {value: axis for axis, value in enumerate(kernel.grid_args)}
-    seen: set[SSAValue] = set()
-    values = [value for value in numbers if isinstance(value, SSAValue)]
-    while values:
-        value = values.pop()
-        if value in seen or value in axes:
-            seen.add(value)
-            continue
-        seen.add(value)
-        sources = _sources(value)
-        if sources is None or (not read and isinstance(value.owner, ReadOp)):
-            return None
-        values += sources
-    return {axis for value, axis in axes.items() if value in seen}
-
-
-def _sources(value: SSAValue) -> Iterator[SSAValue] | None:
-    """What a number is computed from; None if that takes more than a look."""
-    owner = value.owner
-    if isinstance(owner, Block):
-        loop = owner.parent_op()
-        if isinstance(loop, scf.ForOp) and value is owner.args[0]:
-            return iter((loop.lb, loop.ub, loop.step))
-        return iter(()) if isinstance(loop, KernelOp | SectionOp) else None
-    return None if owner.regions else iter(cast("Any", owner).operands)

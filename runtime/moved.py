@@ -38,7 +38,8 @@ from pyptoc.dialects.tile_transfer import LoadOp
 from pyptoc.dialects.tile_types import Space
 from pyptoc.runtime.channels import Channel
 from pyptoc.runtime.decode import Decode
-from pyptoc.runtime.images import Box, Images, Source, is_in_loop_of
+from pyptoc.runtime.direct_loads import is_in_loop_of
+from pyptoc.runtime.images import Box, Images, Source
 from pyptoc.runtime.kept_work import Parts, Store
 from pyptoc.runtime.matmul import Scratch
 from pyptoc.runtime.memory import aligned, may_overlap

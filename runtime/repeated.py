@@ -36,7 +36,7 @@ from pyptoc.dialects.tile_transfer import LoadOp, StoreOp
 from pyptoc.dialects.tile_types import BufType, Instruction, Space, buffer_type
 from pyptoc.dialects.tile_vector import Form, VectorOp
 from pyptoc.runtime.codegen import Value
-from pyptoc.runtime.images import used_axes
+from pyptoc.runtime.movers import Movers
 
 Box = tuple[Value, Value]
 Member = LoadOp | GatherOp | VectorOp
@@ -108,13 +108,14 @@ class _Scan:
 
     def __init__(self, kernel: KernelOp, stored: set[int], block: Block) -> None:
         self.kernel, self.block = kernel, block
+        self.movers = Movers(kernel)
         arguments = list[SSAValue](kernel.buffer_args)
         self.numbers = {value: n for n, value in enumerate(arguments)}
         self.stored = stored
         self.members: list[Member] = []
         self.written: dict[Allocation, tuple[SSAValue, Box, Member]] = {}
         """What members have written last of a buffer, if nothing else did after it."""
-        self.axes: dict[Member, set[int]] = {}
+        self.axes: dict[Member, frozenset[int]] = {}
         """The axes of the grid that what a member writes depends on."""
         self.order = {op: n for n, op in enumerate(block.ops)}
         for op in block.ops:
@@ -129,9 +130,9 @@ class _Scan:
 
     # Members.
 
-    def _axes_of(self, op: Member) -> set[int]:
-        axes = used_axes(self.kernel, _numbers_of(op))
-        found = set(range(len(self.kernel.grid_args))) if axes is None else axes
+    def _axes_of(self, op: Member) -> frozenset[int]:
+        axes = self.movers.axes_of(_numbers_of(op))
+        found = frozenset(range(len(self.kernel.grid_args))) if axes is None else axes
         for buffer, _ in _boxes_read(op):
             found = found | self.axes[self.written[allocation_of(buffer)][2]]
         return found
@@ -231,7 +232,7 @@ class _Scan:
             tuple(map(numbers.of_member, self.members)),
             tuple(tuple(map(numbers.of_output, run.outputs)) for run in runs),
         )
-        axes = used_axes(self.kernel, numbers.key)
+        axes = self.movers.axes_of(numbers.key)
         grid = range(len(self.kernel.grid_args))
         free = () if axes is None else tuple(n for n in grid if n not in axes)
         memories = frozenset(

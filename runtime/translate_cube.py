@@ -20,12 +20,14 @@ adversarial order, make each move. With `check` each load is made.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from itertools import count
 from typing import TYPE_CHECKING, Any, cast
 
 from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue
 
+from pyptoc.dialects.expr import Expr, to_python
 from pyptoc.dialects.record import record
 from pyptoc.dialects.tile import allocation_of, uses_of
 from pyptoc.dialects.tile_flags import BarrierOp, FlagOp
@@ -35,10 +37,13 @@ from pyptoc.dialects.tile_types import Instruction, buffer_type
 from pyptoc.runtime.ahead import Ahead
 from pyptoc.runtime.codegen import Handler, Value
 from pyptoc.runtime.decode import decoder
-from pyptoc.runtime.fused_matmul import FusedMatmul, Side, Step
-from pyptoc.runtime.images import Images, direct_loads
+from pyptoc.runtime.direct_loads import direct_loads
+from pyptoc.runtime.fused_matmul import FusedMatmul, Step
+from pyptoc.runtime.images import Images
 from pyptoc.runtime.matmul import product, product_mx, start_at
 from pyptoc.runtime.numerics import storage_dtype
+from pyptoc.runtime.operand import Side
+from pyptoc.runtime.operand_images import OperandImages
 from pyptoc.runtime.replay import layout_of, numbers_of_loop
 from pyptoc.runtime.translate_transfer import check_source_box
 
@@ -129,7 +134,8 @@ class Groups:
         self.keys: dict[Block | None, str] = {}
         """Of such a loop, whose steps may be known: its group, what they depend on."""
         self.images = Images(to.repeated.store)
-        self.ahead = Ahead()
+        self.operands = OperandImages(self.images, to.core.scratch)
+        self.ahead = Ahead(self.operands)
         self.keeps = False
         """Whether images of what is loaded are kept from one trip to the next."""
         self.direct: dict[Operation, str] = {}
@@ -156,9 +162,22 @@ class Groups:
             self.keeps = any(direct.again for direct in loads.values())
             for load, direct in loads.items():
                 self.direct[load] = name = to.fresh()
-                to.line(f"{name} = {source}({to.bind(direct)}, memories, grid)")
+                ends = ", ".join(map(self._end, direct.ends))
+                given = f"{to.bind(direct)}, memories, grid, lambda: ({ends})"
+                to.line(f"{name} = {source}({given})")
             names = " and ".join(self.direct.values())
             to.line(f"direct = {names}")
+
+    def _end(self, end: Expr | None) -> str:
+        """The text of where the rows or columns of a load end at last; 0: not known."""
+        axes = list[Hashable](self.to.kernel.grid_args)
+
+        def name(value: Hashable) -> str:
+            if value in axes:
+                return f"(grid[{axes.index(value)}] - 1)"
+            return self.to.ref(cast(SSAValue, value))
+
+        return "0" if end is None else to_python(end, name)
 
     def forget(self) -> None:
         """Before and after a launch: memory may change between."""
@@ -373,7 +392,7 @@ class Groups:
         repeats = self._is_repeated(group)
         a, b = sides
         each = self.to.products.get(group.matmul, 0)
-        return FusedMatmul(a, b, scratch, self.images, self.ahead, repeats, each)
+        return FusedMatmul(a, b, self.operands, self.ahead, repeats, each)
 
     def _is_repeated(self, group: Group) -> bool:
         """Whether another group multiplies the same buffer by what is the same."""

@@ -21,10 +21,10 @@ from pyptoc.runtime import numerics
 from pyptoc.runtime.codegen import Handler, Value
 from pyptoc.runtime.decode import decoder
 from pyptoc.runtime.failures import raise_out_of_bounds
-from pyptoc.runtime.images import used_axes
 from pyptoc.runtime.in_place import InPlace, in_place
 from pyptoc.runtime.matmul import Scratch, unpack_pairs
 from pyptoc.runtime.memory import Apart
+from pyptoc.runtime.movers import Movers
 from pyptoc.runtime.panels import Panels
 from pyptoc.runtime.scalar_code import to_f32
 from pyptoc.runtime.vector_math import Rounding
@@ -69,7 +69,7 @@ def _transposed(to: KernelTranslator, op: LoadOp, box: str) -> str:
     number = to.kernel.buffer_args.index(op.memory)
     panels = Panels(
         Apart(number, frozenset(to.stored)),
-        frozenset(used_axes(to.kernel, (second,), read=False) or ()),
+        Movers(to.kernel).axes_of((second,), read=False) or frozenset(),
         to.core.scratch,
     )
     plain = to.core.is_plain

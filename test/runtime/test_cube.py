@@ -13,8 +13,9 @@ from xdsl.dialects.builtin import ModuleOp
 
 from pyptoc.dialects.context import make_context
 from pyptoc.dialects.parsing import parse_module
-from pyptoc.runtime import fused_matmul
+from pyptoc.runtime import operand, operand_images
 from pyptoc.runtime.executor import Executable
+from pyptoc.runtime.images import Images
 from pyptoc.runtime.machine import load_machine
 
 MACHINE = load_machine("ascend950")
@@ -365,9 +366,13 @@ def test_memory_that_tasks_store_to() -> None:
         assert np.array_equal(got, want)
 
 
-def test_all_of_k_is_one_product(monkeypatch: pytest.MonkeyPatch) -> None:
-    """K in steps of L1 and L0, and each box decoded once for all tasks."""
-    calls = {"product": 0, "image": 0}
+@pytest.mark.parametrize(("k", "products", "images"), [(200, 6, 2 + 3), (512, 1, 2)])
+def test_all_of_k_is_one_product(
+    k: int, products: int, images: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """K in steps of L1 and L0, and each box decoded once for all tasks; of much K all
+    tasks are one product, too."""
+    calls = {"product": 0, "image": 0, "keep": 0}
 
     def count(where: Any, name: str) -> None:
         real = getattr(where, name)
@@ -378,12 +383,15 @@ def test_all_of_k_is_one_product(monkeypatch: pytest.MonkeyPatch) -> None:
 
         monkeypatch.setattr(where, name, counted)
 
-    count(fused_matmul, "product")
-    count(fused_matmul.Side, "image")
-    ones = np.ones((128, 512), np.float16), np.ones((512, 192), np.float16)
+    count(operand_images, "product")
+    count(operand.Side, "image")
+    count(Images, "keep")
+    ones = np.ones((128, k), np.float16), np.ones((k, 192), np.float16)
     got = Executable(parse(KERNEL), MACHINE).run(dict(zip("ab", ones)))["c"]
-    assert (got == 512).all()
-    assert calls == {"product": 2 * 3, "image": 2 + 3}
+    assert (got == k).all()
+    # What is one product needs no image for other tasks.
+    kept = 0 if products == 1 else images
+    assert calls == {"product": products, "image": images, "keep": kept}
 
 
 def test_loop_becomes_one_product() -> None:

@@ -10,7 +10,7 @@ import pytest
 from kernel_harness import BF16, translate
 
 from pyptoc.dialects.diagnostics import RunError
-from pyptoc.runtime import fused_matmul, kept_work
+from pyptoc.runtime import kept_work, operand_images
 from pyptoc.runtime.channels import Channel
 from pyptoc.runtime.fused_matmul import FusedMatmul
 from pyptoc.runtime.indexed import Access
@@ -352,7 +352,7 @@ def test_products_are_made_once(
         multiplied.append(operands)
         product(*operands)
 
-    monkeypatch.setattr(fused_matmul, "product", recorded)
+    monkeypatch.setattr(operand_images, "product", recorded)
     text = MIXED.format(
         split="rows", multiply=LOOP, mine=BY_ROWS, columns=64, half="16x64"
     )

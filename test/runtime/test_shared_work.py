@@ -14,9 +14,10 @@ from pyptoc.dialects.diagnostics import RunError
 from pyptoc.runtime import merged_tasks, numerics, panels
 from pyptoc.runtime.ahead import Ahead
 from pyptoc.runtime.cast_tables import SMALL, SmallIntegers, cast_table
-from pyptoc.runtime.fused_matmul import FusedMatmul, Side
+from pyptoc.runtime.fused_matmul import FusedMatmul
 from pyptoc.runtime.images import Images
 from pyptoc.runtime.matmul import Scratch
+from pyptoc.runtime.operand import Side
 
 PRODUCT = """
 func.func @f(%a: tensor<?x{k}xi8> {{pypto.dims = ["M"]}}, %b: tensor<{shape}xi8>)
