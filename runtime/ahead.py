@@ -16,9 +16,10 @@ rows the other way round (`movers.py`). That they do is only a forecast: a task 
 what it finds for just the boxes that it reads. Where much is computed in vain, less is
 from then on.
 
-Sums of integers are exact in any order. Those of floats are added up in the order of K,
-however many rows and columns there are; but not by the routines that libraries have for
-small products and for vectors, so a small tile is left alone.
+Sums of integers are exact in any order. Those of floats OpenBLAS adds up in the order of
+K, however many rows and columns there are; but not in its routines for small products
+and for vectors, so a small tile is left alone. (With another library the last bits may
+differ from those of the tile alone, as they do between libraries.)
 """
 
 from __future__ import annotations
@@ -120,13 +121,14 @@ class Ahead:
 
         It is to be read before the next call.
         """
-        if not a.depth or (
-            dtype == np.float32 and not _adds_up_alike(a.extent, b.extent, a.depth)
-        ):
+        floats = dtype == np.float32
+        if not a.depth or (floats and not _adds_up_alike(a.extent, b.extent, a.depth)):
+            return None
+        alike = a.boxes[0].source, b.boxes[0].source, a.extent, b.extent
+        if alike in self.few:
             return None
         found = self._find(a, b)
-        if found is None:
-            self._compute(a, b, dtype)
+        if found is None and self._compute(a, b, dtype, alike):
             found = self._find(a, b)
         return found
 
@@ -141,11 +143,13 @@ class Ahead:
                 return found
         return None
 
-    def _compute(self, a: Operand, b: Operand, dtype: np.dtype[Any]) -> None:
+    def _compute(
+        self, a: Operand, b: Operand, dtype: np.dtype[Any], alike: Hashable
+    ) -> bool:
         """Compute what is expected to be multiplied, if it is more than one tile."""
-        alike = a.boxes[0].source, b.boxes[0].source, a.extent, b.extent
-        if alike in self.few:
-            return
+        if not (a.goes_on(b) or b.goes_on(a)):
+            self.few.add(alike)
+            return False
         floats = dtype == np.float32
         most = FLOATS if floats else INTEGERS
         kind = a.sources, b.sources
@@ -158,11 +162,11 @@ class Ahead:
             back = last == (a.starts, b.moved(b.extent))
             right = _wider(b, a, most.columns, most, back)
         if left is None and right is None:
-            return
+            return False
         left, right = left or a, right or b
         if floats and min(left.extent, right.extent) < FEW:
             self.few.add(alike)
-            return
+            return False
         room = self._room(left.extent * right.extent)
         array = room.view(dtype).reshape(left.extent, right.extent)
         if floats:
@@ -180,6 +184,7 @@ class Ahead:
             )
         self.wholes.append(Whole(left, right, array, room, is_tall, wanted, wanted))
         self.size += room.size
+        return True
 
     # Memory.
 

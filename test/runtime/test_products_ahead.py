@@ -1,4 +1,9 @@
-"""Products for several tasks at once have the bits of each on its own."""
+"""
+Products for several tasks at once have the bits of each on its own.
+
+Floats are whole numbers here: sums of their products are exact in any order, so that it
+holds with any library, and a product of other boxes is seen.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +56,7 @@ def together(text: str, given: dict[str, Array]) -> Array:
 
 def floats(element: str, *shape: int) -> Array:
     draw = np.random.default_rng(sum(shape))
-    return draw.standard_normal(shape).astype(np.float32).astype(DTYPES[element])
+    return draw.integers(-8, 9, shape).astype(np.float32).astype(DTYPES[element])
 
 
 def product(
@@ -155,7 +160,7 @@ def test_scales_go_along(
 
     def scales(rows: int, by_pair: bool) -> Array:
         shape = (pairs, rows, 2) if by_pair else (rows, pairs, 2)
-        return draw.integers(120, 130, shape, np.uint8).view(E8M0)
+        return draw.integers(126, 129, shape, np.uint8).view(E8M0)
 
     given = {
         "a": floats("f8E4M3FN", k, m),
@@ -305,7 +310,7 @@ def test_loops_of_a_task(
     want = a.astype(np.float32) @ b.astype(np.float32)
     if "%i" in end:
         want[:64, 64:] = want[64:, 128:] = 0
-    np.testing.assert_allclose(c, want, rtol=1e-4, atol=1e-4)
+    assert np.array_equal(c, want)
 
 
 def test_a_launch_without_tasks_divides_by_nothing() -> None:
