@@ -9,7 +9,12 @@ import pytest
 from kernel_harness import BF16, Array, parse_kernel, run_kernel
 
 from pyptoc.dialects.npu_attrs import Unit
-from pyptoc.runtime import fused_matmul, merged_launch, merged_tasks, translate_cube
+from pyptoc.runtime import (
+    merged_launch,
+    merged_tasks,
+    operand_images,
+    translate_cube,
+)
 from pyptoc.runtime.core import Core
 from pyptoc.runtime.machine import load_machine
 from pyptoc.runtime.matmul import Scratch, product
@@ -154,7 +159,7 @@ def test_values(
         each.add(args[5] if len(args) > 5 else 0)
         product(*args)
 
-    for module in (fused_matmul, translate_cube):
+    for module in (operand_images, translate_cube):
         monkeypatch.setattr(module, "product", noted)
     one_by_one = attention(lengths, 9, body)
     assert each == {0}
