@@ -46,6 +46,15 @@ Snapshot = list[tuple[Operation, Look, tuple[object, ...]]]
 """All that the verification of an isolated operation depends on; see `snapshot_of`."""
 
 
+@record
+class Right:
+    """What was found right, and what in it has to fit other functions and kernels."""
+
+    snapshot: Snapshot
+    launches: list[LaunchOp]
+    calls: list[Operation]
+
+
 @record(frozen=False)
 class Verified:
     """The functions and kernels that were found right, as they were then.
@@ -53,9 +62,7 @@ class Verified:
     A pass touches few of them; the others need not be verified again after it.
     """
 
-    known: dict[Operation, tuple[Snapshot, list[LaunchOp]]] = field(
-        default_factory=dict[Operation, "tuple[Snapshot, list[LaunchOp]]"]
-    )
+    known: dict[Operation, Right] = field(default_factory=dict[Operation, "Right"])
 
 
 def verify_module(module: ModuleOp, verified: Verified | None = None) -> None:
@@ -116,7 +123,7 @@ class _Verifier:
 
     def __init__(self, verified: Verified) -> None:
         self.verified = verified
-        self.fresh: dict[Operation, tuple[Snapshot, list[LaunchOp]]] = {}
+        self.fresh: dict[Operation, Right] = {}
         """The isolated operations that were looked at."""
         self.found: list[Diagnostic] = []
         self.visible: set[int] = set()
@@ -126,6 +133,7 @@ class _Verifier:
         self.earlier: dict[Operation, Look] = {}
         """Those of them when it was found right the last time."""
         self.launches: list[LaunchOp] = []
+        self.calls: list[Operation] = []
 
     def error(self, code: str, at: Operation, message: str, *notes: Note) -> None:
         self.found.append(Diagnostic(code, message, at.location, notes=notes))
@@ -139,19 +147,28 @@ class _Verifier:
             return
         snapshot = snapshot_of(op)
         known = self.verified.known.get(op)
-        if known is not None and known[0] == snapshot:
-            self.launches += known[1]
+        if known is not None and known.snapshot == snapshot:
+            self.launches += known.launches
+            for call in known.calls:
+                self._verify(call)
             return
-        earlier = len(self.launches)
+        launches, calls = len(self.launches), len(self.calls)
         self.looks = {each: look for each, look, _ in snapshot}
-        self.earlier = {each: look for each, look, _ in known[0]} if known else {}
+        self.earlier = {each: look for each, look, _ in known.snapshot} if known else {}
         self._check(op)
-        self.fresh[op] = snapshot, self.launches[earlier:]
+        self.fresh[op] = Right(snapshot, self.launches[launches:], self.calls[calls:])
 
     def _check(self, op: Operation) -> None:
         operands = op._operands  # pyright: ignore[reportPrivateUsage]
         if not self.visible.issuperset(map(id, operands)):
             self._undefined(op)
+        self._verify(op)
+        if op.regions:
+            self._check_regions(op)
+        self.visible.update(map(id, op.results))
+
+    def _verify(self, op: Operation) -> None:
+        """The operation by itself, and against what it calls."""
         try:
             # A module only checks its symbols, which is done better below.
             if op.__class__ is not ModuleOp:
@@ -171,9 +188,8 @@ class _Verifier:
         else:
             if op.name == "npu.launch":
                 self.launches.append(cast("LaunchOp", op))
-        if op.regions:
-            self._check_regions(op)
-        self.visible.update(map(id, op.results))
+            elif op.name == "func.call":
+                self.calls.append(op)
 
     def _check_regions(self, op: Operation) -> None:
         outside = self.visible
