@@ -75,6 +75,8 @@ class OperandImages:
         fixed = all(box.source.load is not None for box in x.boxes)
         found = self.scratch.held(name, x) if fixed else None
         if found is None:
+            for box in x.boxes:
+                self._fill(box)
             rows, columns = x.boxes[0].shape
             room = self.scratch.room(name, rows * columns)
             found = x.side.image(arrays(x.boxes), room)
@@ -95,17 +97,23 @@ class OperandImages:
             return found.arrays[0]
         parts: tuple[Array, ...] = ()
         if known is not None:
-            first, second, channel, slot = known
-            parts = first, second
-            channel.fill(slot)
+            parts = known[:2]
             if not holds(known, box):
                 return None
         room = store.room(4 * box.shape[0] * box.shape[1])
         if room is None:
             return None
+        self._fill(box)
         image = x.side.image(arrays(x.boxes), room.view(np.float32))
         store.images.put(key, Parts([image, *parts], [room]))
         return image
+
+    def _fill(self, box: Box) -> None:
+        """Fill a slot with its kept parts: put off until its bytes are read."""
+        known = self.images.known.get(id(box.source))
+        if known is not None:
+            _, _, channel, slot = known
+            channel.fill(slot)
 
 
 def _is_wanted_again(x: Operand, other: Operand) -> bool:

@@ -280,12 +280,12 @@ WAYS = {"apart": APART, "twice": TWICE, "loop": LOOP}
 HEADS = 3
 
 
-def operands_of_mixed(n: int, results: int = 1) -> list[Array]:
+def operands_of_mixed(n: int, results: int = 1, queries: Any = BF16) -> list[Array]:
     draw = np.random.default_rng(n)
     return [
         draw.integers(-8, 8, (50, 64), np.int8),
         draw.integers(0, 50, (2, 96), np.int32),
-        draw.integers(-8, 8, (HEADS, 16, 64)).astype(BF16),
+        draw.integers(-8, 8, (HEADS, 16, 64)).astype(queries),
         *(np.zeros((2, HEADS, 16, 96), np.float32) for _ in range(results)),
     ]
 
@@ -296,8 +296,8 @@ def product_of_mixed(arrays: list[Array], n: int) -> Array:
     return np.einsum("jmk,ink->ijmn", arrays[2].astype(np.float32), rows)
 
 
-def mixed(way: str, split: str, n: int, **options: Any) -> Array:
-    """Small integers, so that no sum is rounded."""
+def mixed(way: str, split: str, n: int, wide: bool = False, **options: Any) -> Array:
+    """Small integers, so that no sum is rounded. wide: f32 in place of bf16."""
     by_rows = split == "rows"
     text = MIXED.format(
         split=split,
@@ -306,7 +306,9 @@ def mixed(way: str, split: str, n: int, **options: Any) -> Array:
         columns=64 if by_rows else 32,
         half="16x64" if by_rows else "32x32",
     )
-    arrays = operands_of_mixed(n)
+    if wide:
+        text = text.replace("tile.cvt %f", "tile.copy %f").replace("bf16", "f32")
+    arrays = operands_of_mixed(n, queries=np.float32 if wide else BF16)
     kernel = translate(text, **{"check": False, **options})
     kernel.launch((2, HEADS), tuple(map(Memory, arrays)), (n,))
     want = product_of_mixed(arrays, n) * (2 if way == "twice" else 1)
@@ -317,11 +319,12 @@ def mixed(way: str, split: str, n: int, **options: Any) -> Array:
 @pytest.mark.parametrize("n", [1, 16, 17, 32, 90, 96])
 @pytest.mark.parametrize("split", ["rows", "columns"])
 @pytest.mark.parametrize("way", WAYS)
-def test_cube_cores_take_what_is_kept(way: str, split: str, n: int) -> None:
+@pytest.mark.parametrize("wide", [False, True])
+def test_cube_cores_take_what_is_kept(way: str, split: str, n: int, wide: bool) -> None:
     """Slots of channels that are not filled: whole and partly, by rows and columns."""
-    want = mixed(way, split, n, check=True)
-    assert np.array_equal(mixed(way, split, n), want)
-    assert np.array_equal(mixed(way, split, n, fuse=False), want)
+    want = mixed(way, split, n, wide, check=True)
+    assert np.array_equal(mixed(way, split, n, wide), want)
+    assert np.array_equal(mixed(way, split, n, wide, fuse=False), want)
 
 
 @pytest.mark.parametrize("way", ["apart", "twice"])
