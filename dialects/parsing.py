@@ -282,6 +282,14 @@ class LocParser(QuickParser):
                 if isinstance(last.location, UnknownLoc):
                     last.location = op.location
 
+    def _parse_optional_builtin_attr(self) -> Attribute | None:
+        start = self.pos
+        try:
+            return super()._parse_optional_builtin_attr()
+        except (ValueError, OverflowError) as failure:
+            # So xDSL complains of numbers that are too large, in dense<..> and sizes.
+            self.raise_error(str(failure).splitlines()[0], self.span_from(start))
+
     def parse_optional_location(self) -> LocationAttr | None:
         # The last one read is that of the operation just parsed, if it has one.
         self._location = super().parse_optional_location()
@@ -366,6 +374,11 @@ def parse_module(text: str, filename: str, context: Context) -> ModuleOp:
         parser.errors.extend(failure.diagnostics)
     except ParseError as failure:
         parser.errors.append(diagnose(failure))
+    except VerifyException as failure:
+        # Of an alias: what stands in an operation is found there.
+        place = parser.location_at(parser.pos)
+        message = str(failure).splitlines()[0]
+        parser.errors.append(Diagnostic("PTO170", message, place))
     except RecursionError:
         place = parser.location_at(parser.pos)
         parser.errors.append(

@@ -258,6 +258,26 @@ def test_what_xdsl_refuses_gets_a_place() -> None:
     assert found.code == "PTO170"
 
 
+HUGE = "9" * 20
+CONSTANT = "func.func @f() {{\n  %k = arith.constant {}\n  func.return\n}}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "message"),
+    [
+        (CONSTANT.format(f"dense<[{2**63}, 2]> : tensor<2xi32>"), 2, str(2**63)),
+        (CONSTANT.format(f"dense<0> : tensor<{HUGE}xi32>"), 2, "cannot fit"),
+        (CONSTANT.format(f"dense<[1, 2]> : tensor<2xi{HUGE}>"), 2, "too many digits"),
+        (f"// types\n!t = {HUGE}\nfunc.func @f() {{\n  func.return\n}}", 3, HUGE),
+    ],
+    ids=["element", "size", "width", "alias"],
+)
+def test_numbers_that_are_too_large(text: str, line: int, message: str) -> None:
+    (problem, *_) = errors_of(text)
+    assert message in problem.message
+    assert place_of(problem.location).startswith(f"op.mlir:{line}:")
+
+
 @pytest.mark.parametrize("text", ["", "\n", "// nothing\n", "}\n", "%\n", '"\n', "#a"])
 def test_no_text_is_a_traceback(text: str) -> None:
     assert errors_of(text)
