@@ -21,6 +21,7 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import FileLineColLoc
 
 from pyptoc.dialects.diagnostics import Diagnostic, file_location
+from pyptoc.dialects.parse_errors import NO_OPERATION
 from pyptoc.dialects.parse_hints import lacks_body
 from pyptoc.dialects.record import record
 
@@ -32,14 +33,14 @@ _BELOW = re.compile(
     r"[ \t]*(?://[^\n]*)?(?:\n[ \t]*(?://[^\n]*)?)*\n([ \t]*)(?=[^\s/])"
 )
 """What stands between the end of a line and the next with more than a comment."""
+_BODY = re.compile(r"\{[ \t]*(?:[\n}]|//|$)")
+"""A brace behind which no attributes stand: its line ends, or it is closed."""
 _GOES_ON = re.compile(r"->|[:,={]|attributes\b")
 """How a line begins that belongs to the operation of the one before."""
 _OPENING = {")": "(", "]": "[", "}": "{"}
 _BODY_ENDS = ("PTO150", "PTO165")
 """A body or a function that does not end as it has to."""
 NEVER_CLOSED = "this { is never closed"
-NO_OPERATION = "an operation is expected here"
-"""What xDSL has to say of a brace too many."""
 
 
 @record
@@ -71,7 +72,7 @@ def misplaced_brace(text: str) -> Brace | None:
     if excess == 0:
         return None
     is_open: list[_Open] = []
-    line, here = 0, _indent(text, 0)
+    line, here = 0, len(text) - len(text.lstrip(" \t"))
     indent = here
     for part in _PARTS.finditer(text):
         token = part[0]
@@ -81,7 +82,7 @@ def misplaced_brace(text: str) -> Brace | None:
             if not goes_on and _GOES_ON.match(text, part.end()) is None:
                 indent = here
         elif token in "{([":
-            is_body = _is_body(text, part.start())
+            is_body = _BODY.match(text, part.start()) is not None
             is_open.append(_Open(token, part.start(), indent, line, is_body))
         elif token in ")]":
             if is_open and is_open[-1].kind == _OPENING[token]:
@@ -105,15 +106,6 @@ def misplaced_brace(text: str) -> Brace | None:
             if excess < 0 and here < opened.indent:
                 return _never_closed(text, opened)
     return None
-
-
-def _indent(text: str, line: int) -> int:
-    return len(text[line:]) - len(text[line:].lstrip(" \t"))
-
-
-def _is_body(text: str, position: int) -> bool:
-    """Whether no attributes stand in these braces: their line ends, or they do."""
-    return re.compile(r"\{[ \t]*(?:[\n}]|//|$)").match(text, position) is not None
 
 
 def _next_indent(text: str, position: int) -> int:

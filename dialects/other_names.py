@@ -6,11 +6,11 @@ Only where no name is alike: `pypto.multiply` is near to `pypto.mul` anyway.
 from __future__ import annotations
 
 OTHER_NAMES = {
+    "astype": "pypto.cast",
     "bmm": "pypto.matmul",
     "cat": "pypto.concat",
     "clamp": "pypto.clip",
     "convert": "pypto.cast",
-    "astype": "pypto.cast",
     "def": "func.func",
     "dot": "pypto.matmul",
     "gemm": "pypto.matmul",

@@ -25,7 +25,9 @@ _PYTHON_FLOAT = re.compile(r"(?<![\w.%@#!$])\d+[eE][+-]?\d+")
 _BARE_POINT = re.compile(r"(?<![\w.)\]])\.\d+([eE][+-]?\d+)?")
 _TOKEN = re.compile(r"[%#@!]?[\w.$]+|\S")
 _QUOTED = re.compile(r"^undefined symbol alias '(.+)'|^'(.+)' is not registered")
-_KNOWN = {"Could not parse entire input!": "an operation is expected here"}
+NO_OPERATION = "an operation is expected here"
+"""Also what is said of a brace too many."""
+_KNOWN = {"Could not parse entire input!": NO_OPERATION}
 _RESULTS = re.compile(r"Operation has (\d+) results, but was given (\d+) to bind")
 _RETURN = re.compile(r"\breturn [^\n:]*$")
 _CLOSING = re.compile(r"'[)\]}>]' is expected here")
