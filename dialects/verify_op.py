@@ -161,14 +161,14 @@ def verify_op(op: Operation, look: Look, earlier: Look | None = None) -> None:
         op.verify(verify_nested_ops=False)
     elif kind.further is None:
         op.verify_()
-    elif look == earlier or (numbers := _in_numbers(look)) in RIGHT:
+    elif look == earlier or is_known(look):
         for verify in kind.further:
             verify(op)
     else:
         op.verify_()
         if len(RIGHT) >= MOST_REMEMBERED:
             RIGHT.clear()
-        RIGHT.add(numbers)
+        RIGHT.add(_in_numbers(look))
 
 
 def _may_stand(op: Operation, kind: OpKind) -> bool:
