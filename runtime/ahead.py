@@ -16,10 +16,10 @@ rows the other way round (`movers.py`). That they do is only a forecast: a task 
 what it finds for just the boxes that it reads. Where much is computed in vain, less is
 from then on.
 
-Sums of integers are exact in any order. Those of floats OpenBLAS adds up in the order of
-K, however many rows and columns there are; but not in its routines for small products
-and for vectors, so a small tile is left alone. (With another library the last bits may
-differ from those of the tile alone, as they do between libraries.)
+Sums of integers are exact in any order. Those of floats OpenBLAS adds up in the order
+of K, however many rows and columns there are; but not in its routines for small
+products and for vectors, so a small tile is left alone. (With another library the last
+bits may differ from those of the tile alone, as they do between libraries.)
 """
 
 from __future__ import annotations

@@ -113,8 +113,8 @@ class _Loads:
         )
 
     def _moves(self, start: SSAValue | int) -> frozenset[int]:
-        """None where it depends on what the kernel reads: then where the next load
-        starts is not known."""
+        """What a start goes with: nothing where it depends on what the kernel reads,
+        since then it is not known where the next load starts."""
         return self.movers.of((start,), read=False) or frozenset()
 
 

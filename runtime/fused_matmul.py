@@ -3,8 +3,8 @@ Matmuls fed straight from L1 or gm: each box decoded once, no copy in L0.
 
 A loop that moves a slice of A and a slice of B to L0 and multiplies them is one product
 if the slices lie side by side. So is the loop around it that loads L1, where the loads
-need not be made (`images.py`): its products are put off, as pieces, and pieces whose
-boxes lie side by side in memory are multiplied at once.
+need not be made (`direct_loads.py`): its products are put off, as pieces, and pieces
+whose boxes lie side by side in memory are multiplied at once.
 """
 
 from __future__ import annotations

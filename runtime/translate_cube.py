@@ -6,7 +6,7 @@ made: the group becomes one call that reads L1. A loop that holds one group and 
 else collects its steps and multiplies once, after the loop, if the slices tile the
 buffers (`FusedMatmul.put_off` looks at that when it runs). A loop around it that only
 loads what it needs puts the products off until after it, and the loads need not be made
-(`images.py`).
+(`direct_loads.py`).
 
     scf.for %k0 ... {                                  steps = []
       tile.move %la[0, %k0] [%m, 64] into %a           for v7 in range(0, 256, 64):
