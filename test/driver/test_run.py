@@ -1,8 +1,7 @@
-"""--run, --check-each, --describe and the Python API, at the tensor level."""
+"""--run, --check-each and the Python API, at the tensor level."""
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -408,42 +407,6 @@ class TestCheckEach:
         code, _, err = self.check("test-nothing", "--bind=m=2")
         assert code == 1
         assert "error[PTO501]" in err
-
-
-class TestDescribe:
-    def test_tables(self) -> None:
-        code, out, _ = call("-", "--describe", stdin=SCALE)
-        assert code == 0
-        lines = [line.split() for line in out.splitlines()]
-        assert lines[0] == ["@scale"]
-        assert ["x", "tensor<?x4xf32>", "n", "uniform", "-1", "to", "1"] in lines
-        assert ["k", "i32", "-", "default", "3"] in lines
-        assert ["q", "tensor<?x4xi32>", "exact"] in lines
-        assert "updates %x" in call("-", "--describe", stdin=UPDATE)[1]
-
-    def test_the_command_can_be_pasted(self, tmp_path: Path) -> None:
-        file = tmp_path / "two functions.mlir"
-        file.write_text(SCALE.replace("@scale", "@f") + UPDATE.replace("@update", "@g"))
-        kept = ("--machine=ascend910b", "--entry=@g")
-        last = call(str(file), "--describe", *kept)[1].splitlines()[-1]
-        program, *words = shlex.split(last.removeprefix("try: "))
-        assert (program, words[:3]) == ("pyptoc", [str(file), *kept])
-        assert call(*words)[0] == 0
-        words = ("@softmax", "--describe")
-        assert "try: pyptoc @softmax --run --" in call(*words)[1]
-
-    def test_its_suggestion_works(self) -> None:
-        rules = (
-            'func.func @f(%t: tensor<?x?xi32> {pypto.dims = ["b", "p"], '
-            'pypto.data = #pypto.data<distinct 0 to "c">}, '
-            '%c: tensor<?xf32> {pypto.dims = ["c"]}) -> tensor<?xf32> {\n'
-            "  func.return %c : tensor<?xf32>\n}\n"
-        )
-        for text in (SCALE, rules):
-            out = call("-", "--describe", stdin=text)[1]
-            command = shlex.split(out.splitlines()[-1].removeprefix("try: pyptoc "))
-            code, _, err = call(*command, "--pipeline=", stdin=text)
-            assert code == 0, err
 
 
 class TestPython:
