@@ -87,7 +87,7 @@ def _apply(each: PyptocPass, context: PyptocContext, module: ModuleOp) -> None:
             each.apply(context, module)
         except SystemExit as leaving:
             trace = leaving.__traceback__
-            raise LeavingError(leaving.code).with_traceback(trace) from None
+            raise LeavingError(leaving).with_traceback(trace) from None
     except Exception as problem:
         if not _is_of_the_program(problem, each):
             problem.add_note(f"{_IN_PASS}'{each.name}'")
@@ -116,7 +116,11 @@ def _verify(each: PyptocPass, module: ModuleOp, verified: Verified) -> None:
 
 
 class LeavingError(Exception):
-    """A pass called `sys.exit`: it has failed, but does not end the command."""
+    """A user's code called `sys.exit`: it has failed, but does not end the command."""
+
+    def __init__(self, leaving: SystemExit) -> None:
+        code = "" if leaving.code is None else repr(leaving.code)
+        super().__init__(f"it called sys.exit({code})")
 
 
 class BrokenIRError(Exception):

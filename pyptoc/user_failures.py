@@ -70,9 +70,8 @@ def _said(error: Exception) -> Diagnostic:
         return replace(first, code=CODE, message=message, label="", notes=notes)
     text = (str(error).splitlines() or [""])[0]
     if isinstance(error, LeavingError):
-        code = "" if error.args == (None,) else repr(error.args[0])
         help = "a pass returns, or raises an exception that says what is wrong"
-        return Diagnostic(CODE, f"it called sys.exit({code})", help=help)
+        return Diagnostic(CODE, text, help=help)
     said = f"{type(error).__name__}: {text}" if text else type(error).__name__
     return Diagnostic(CODE, said)
 

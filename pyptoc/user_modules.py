@@ -62,8 +62,9 @@ def load(name: str) -> None:
 
 def _what(problem: BaseException) -> str:
     if isinstance(problem, SystemExit):
-        code = "" if problem.code is None else repr(problem.code)
-        return f"it called sys.exit({code})"
+        from pyptoc.manager import LeavingError
+
+        return str(LeavingError(problem))
     text = problem.msg if isinstance(problem, SyntaxError) else str(problem)
     return f"{type(problem).__name__}: {text}" if text else type(problem).__name__
 
