@@ -342,11 +342,15 @@ def _meant(name: str, known: list[str]) -> str:
     dialect, dot, end = name.rpartition(".")
     if dialect in ("", "pypto") and end in OTHER_NAMES:
         return f"did you mean {OTHER_NAMES[end]}?"
-    # What stands before the end is right, and makes no two names alike.
-    within = [each for each in known if each.startswith(f"{dialect}{dot}")]
-    ends = {each.rpartition(".")[2]: each for each in reversed(within)}
-    near = nearest(end, ends) or _begins(end, ends)
-    return f"did you mean {ends[near]}?" if near else ""
+    # What stands before the end is right, and makes no two names alike. Without it an
+    # operation of an operator is meant, whatever else the file has loaded by then.
+    for starts in (f"{dialect}.",) if dot else (("pypto.", "func."), ""):
+        within = [each for each in known if each.startswith(starts)]
+        ends = {each.rpartition(".")[2]: each for each in reversed(within)}
+        near = nearest(end, ends) or _begins(end, ends)
+        if near:
+            return f"did you mean {ends[near]}?"
+    return ""
 
 
 def _begins(end: str, known: Iterable[str]) -> str:

@@ -62,6 +62,12 @@ def test_names_of_other_libraries(wrong: str, right: str) -> None:
         assert help_of(f"%y = {wrong}") == f"did you mean {right}?"
 
 
+def test_other_dialects_of_a_file_do_not_count() -> None:
+    """Those are loaded when the file first names them."""
+    loads = "%c = arith.constant 1 : i32\n  "
+    assert help_of(f"{loads}%y = multiply %x, %x") == "did you mean pypto.mul?"
+
+
 def test_a_dialect_makes_no_two_names_alike() -> None:
     assert help_of("%y = pypto.xyzzy %x") == ""
 
