@@ -119,11 +119,8 @@ class Ahead:
     def product(self, a: Operand, b: Operand, dtype: np.dtype[Any]) -> Array | None:
         """The product of the operands, in i32 or f32; None: there is just that to do.
 
-        It is to be read before the next call.
+        Not of what `is_left_alone`. It is to be read before the next call.
         """
-        floats = dtype == np.float32
-        if not a.depth or (floats and not _adds_up_alike(a.extent, b.extent, a.depth)):
-            return None
         alike = a.boxes[0].source, b.boxes[0].source, a.extent, b.extent
         if alike in self.few:
             return None
@@ -219,6 +216,12 @@ class Ahead:
 def _cut(extent: int, tile: int) -> list[int]:
     """The extents of the tiles of a whole."""
     return [min(tile, extent - start) for start in range(0, extent, tile)]
+
+
+def is_left_alone(rows: int, columns: int, depth: int, dtype: np.dtype[Any]) -> bool:
+    """Whether such a product is never computed along with others."""
+    floats = dtype == np.float32
+    return not depth or (floats and not _adds_up_alike(rows, columns, depth))
 
 
 def _adds_up_alike(rows: int, columns: int, depth: int) -> bool:

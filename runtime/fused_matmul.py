@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyptoc.dialects.record import record
-from pyptoc.runtime.ahead import Ahead
+from pyptoc.runtime.ahead import Ahead, is_left_alone
 from pyptoc.runtime.images import Box, Images
 from pyptoc.runtime.kept_work import Parts
 from pyptoc.runtime.matmul import MX_GROUP, start_at
@@ -207,9 +207,10 @@ class FusedMatmul:
     def _put(self, piece: Piece, c: Array, accumulate: bool) -> None:
         """`c (+)= a @ b`, which may be there already."""
         a, b = Operand(self.a, piece.a), Operand(self.b, piece.b)
-        found = None
-        if not self.each or c.dtype == np.int32:
-            found = self.ahead.product(a, b, c.dtype)
+        found, dtype = None, c.dtype
+        by_task = self.each and dtype != np.int32
+        if not (by_task or is_left_alone(piece.m, piece.n, piece.depth, dtype)):
+            found = self.ahead.product(a, b, dtype)
         if found is None:
             self.operands.multiply(a, b, c, accumulate, self.each)
             return

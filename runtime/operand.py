@@ -101,6 +101,12 @@ class Operand:
         return self.boxes[0].shape[self.side.k_axis]
 
     @property
+    def is_loaded(self) -> bool:
+        """Whether nothing but loads of gm is in its boxes."""
+        first, last = self.boxes[0], self.boxes[-1]
+        return first.source.load is not None and last.source.load is not None
+
+    @property
     def starts(self) -> tuple[int, ...]:
         """The bytes where its boxes begin."""
         return tuple(box.at for box in self.boxes)

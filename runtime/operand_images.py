@@ -72,11 +72,12 @@ class OperandImages:
 
     def _held_image(self, x: Operand, name: str) -> Array:
         """The image in a room, made unless the product before had the same."""
-        fixed = all(box.source.load is not None for box in x.boxes)
+        fixed = x.is_loaded
         found = self.scratch.held(name, x) if fixed else None
         if found is None:
-            for box in x.boxes:
-                self._fill(box)
+            if not fixed:
+                for box in x.boxes:
+                    self._fill(box)
             rows, columns = x.boxes[0].shape
             room = self.scratch.room(name, rows * columns)
             found = x.side.image(arrays(x.boxes), room)
