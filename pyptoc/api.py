@@ -87,6 +87,8 @@ class Program:
         from pyptoc.passes import LEVELS
         from pyptoc.printing import module_text
 
+        if not isinstance(stage, str):
+            raise TypeError(f"ir takes the name of a stage, no {type(stage).__name__}")
         if self.recipe is None or stage not in self.stages:
             hint = did_you_mean(stage, self.stages) or ", ".join(self.stages)
             raise ValueError(f"there is no stage '{stage}'; {hint}")

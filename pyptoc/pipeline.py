@@ -9,13 +9,12 @@ Pipelines from Python: passes in order, to be listed, changed, printed and run.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    import os
-
     from xdsl.dialects.builtin import ModuleOp
 
     from pyptoc.dialects.diagnostics import Diagnostic
@@ -86,7 +85,8 @@ class Pipeline:
         """
         Puts passes before the first pass of a name, or after the last one.
 
-        Gives the pipeline itself. Raises `ValueError` where it has no such pass.
+        Gives the pipeline itself. Raises `ValueError` where it has no such pass,
+        `TypeError` for what is no name.
         """
         if before is not None and after is not None:
             raise ValueError("a pass goes before or after another one, not both")
@@ -114,6 +114,9 @@ class Pipeline:
         return self
 
     def _places(self, name: str) -> list[int]:
+        if not isinstance(name, str):
+            given = type(name).__name__
+            raise TypeError(f"a pass of the pipeline is given by its name, no {given}")
         places = [at for at, each in enumerate(self._passes) if each.name == name]
         if not places:
             from pyptoc.dialects.near import did_you_mean
@@ -170,4 +173,7 @@ def as_machine(machine: str | os.PathLike[str] | Machine) -> Machine:
 
     if isinstance(machine, Machine):
         return machine
+    if not isinstance(machine, str | os.PathLike):
+        given = type(machine).__name__
+        raise TypeError(f"a machine is a name, a path or a Machine, no {given}")
     return load_machine(machine if isinstance(machine, str) else Path(machine))

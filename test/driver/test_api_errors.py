@@ -234,6 +234,29 @@ def test_what_is_no_pipeline(wrong, what: str) -> None:
         pyptoc.Pipeline("").append(wrong)
 
 
+@pytest.mark.parametrize("wrong", [3, ["tile"], pyptoc.Pass])
+def test_what_is_no_name_of_a_pass_or_stage(wrong) -> None:
+    name = type(wrong).__name__
+    pipeline = pyptoc.Pipeline()
+    for call in (
+        lambda: pipeline.insert("inline", before=wrong),
+        lambda: pipeline.insert("inline", after=wrong),
+        lambda: pipeline.remove(wrong),
+    ):
+        with pytest.raises(TypeError, match=f"is given by its name, no {name}"):
+            call()
+    assert pipeline == pyptoc.Pipeline()
+    with pytest.raises(TypeError, match=f"ir takes the name of a stage, no {name}"):
+        pyptoc.compile(TEXT, pipeline="").ir(wrong)
+
+
+@pytest.mark.parametrize("wrong", [950, None, ["ascend950"]])
+def test_what_is_no_machine(wrong) -> None:
+    said = f"a machine is a name, a path or a Machine, no {type(wrong).__name__}"
+    with pytest.raises(TypeError, match=said):
+        pyptoc.compile(TEXT, machine=wrong)
+
+
 def test_a_pipeline_runs_on_a_module() -> None:
     with pytest.raises(TypeError, match="takes a module, no str"):
         pyptoc.Pipeline("").run("func.func")  # pyright: ignore[reportArgumentType]
