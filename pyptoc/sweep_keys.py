@@ -15,7 +15,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pyptoc.dialects.diagnostics import CompileError
-from pyptoc.dialects.near import did_you_mean
+from pyptoc.dialects.near import did_you_mean, nearest
 from pyptoc.dialects.record import record
 from pyptoc.dialects.walk import ASSIGNMENTS, ORDERS
 from pyptoc.passes import PASSES
@@ -38,7 +38,9 @@ LEVELS = {"m": (1, 2), "n": (1, 2), "k": (1, 3)}
 """Parts of a cube tile, and how many numbers give one."""
 
 PARTS = ("split_k", "walk", "assign", VEC)
-HEADS = ("tile", *PARTS, "bind", "machine")
+HEADS = {"tile": "tile.m", **{part: part for part in PARTS}, "bind": "bind.NAME",
+         "machine": "machine"}  # fmt: skip
+"""How keys begin, and one that begins so; all else begins with the name of a pass."""
 
 
 @record(frozen=False)
@@ -114,14 +116,20 @@ def setting_of(axis: Axis, operator: Operator) -> Setting:
         axis.key.fail(
             f"'{axis.name}' sets nothing",
             rule=f"an option of a pass of the pipeline: PASS.OPTION; {shown}",
-            help="pyptoc --list-passes lists the options",
+            help=_meant(axis.name, (), 0.8) or "pyptoc --list-passes lists the options",
         )
     axis.key.fail(
         f"'{axis.name}' is nothing that can be swept",
         rule="a key is tile.m, tile.k, tile.n, tile.TAG.m, split_k, walk, assign, vec, "
         "PASS.OPTION, bind.NAME, machine or machine.KEY",
-        help=did_you_mean(head, (*HEADS, *present)),
+        help=_meant(head, present),
     )
+
+
+def _meant(word: str, passes: Sequence[str], cutoff: float = 0.6) -> str:
+    near = nearest(word, (*HEADS, *passes), cutoff)
+    key = HEADS.get(near or "", f"{near}.OPTION")
+    return "" if near is None else f"did you mean {key}?"
 
 
 # Tiles.

@@ -178,7 +178,11 @@ def _pipeline(changed: str) -> str:
 
 
 BAD_KEYS = [
-    ("til.m=3", 1, "did you mean tile?"),
+    ("til.m=3", 1, "did you mean tile.m?"),
+    ("bindM=3", 1, "did you mean bind.NAME?"),
+    ("plan-memry.slots=3", 1, "did you mean plan-memory.OPTION?"),
+    ("inline=2", 1, "pyptoc --list-passes lists the options"),
+    ("split-k=2", 1, "did you mean split_k?"),
     ("tile.q=3", 6, "'q' is no part of a cube tile"),
     ("tile.m=64,x", 11, "[mL0, mL1], or one number for both"),
     ("tile.m=0", 8, "cannot be m"),
@@ -191,6 +195,7 @@ BAD_KEYS = [
     ("plan-memory.slotz=1", 13, "did you mean slots?"),
     ("plan-memory.slots=1,a", 21, "'a' is not an integer"),
     ("plan-memory=1", 1, "PASS.OPTION"),
+    ("plan-memory=1", 1, "pyptoc --list-passes lists the options"),
     ("bind.N=1", 6, "names: M, a, b"),
     ("bind.M=1,-1", 10, "a size is 0 to 2^63 - 1"),
     ("machine.clock_gz=1", 9, "did you mean clock_ghz?"),
