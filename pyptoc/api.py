@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Never
 
+from pyptoc.argument_types import expect
 from pyptoc.collector import seldom_collecting
 from pyptoc.dialects.words import counted
 
@@ -87,8 +88,7 @@ class Program:
         from pyptoc.passes import LEVELS
         from pyptoc.printing import module_text
 
-        if not isinstance(stage, str):
-            raise TypeError(f"ir takes the name of a stage, no {type(stage).__name__}")
+        expect(stage, str, "ir takes the name of a stage")
         if self.recipe is None or stage not in self.stages:
             hint = did_you_mean(stage, self.stages) or ", ".join(self.stages)
             raise ValueError(f"there is no stage '{stage}'; {hint}")
@@ -331,9 +331,8 @@ def _compile(
     from pyptoc.pipeline_text import default_pipeline, first_pass_for
     from pyptoc.runtime.signature import read_signature
 
-    if not isinstance(source, str | os.PathLike | ModuleOp):
-        given = type(source).__name__
-        raise TypeError(f"compile takes a path, MLIR text or a module, no {given}")
+    types = str | os.PathLike | ModuleOp
+    expect(source, types, "compile takes a path, MLIR text or a module")
     machine = as_machine(machine)
     context = make_context(machine)
     if isinstance(source, str | os.PathLike):

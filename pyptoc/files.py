@@ -79,15 +79,17 @@ def read_text(name: str) -> tuple[str, str]:
     return shown, _decode(shown, data)
 
 
-def source_of(given: str | os.PathLike[str]) -> tuple[str, str]:
+def source_of(
+    given: str | os.PathLike[str], case: str | None = None
+) -> tuple[str, str]:
     """The name and the text of a path, or of MLIR text: it has a newline or a brace.
 
-    An empty text is no path either.
+    An empty text is no path either. case: of an operator of the corpus, for its text.
     """
     text = os.fspath(given)
     if isinstance(given, str) and ("\n" in text or "{" in text or not text):
         return "<string>", text
-    return read_source(text)
+    return read_source(text, case)
 
 
 def _decode(name: str, data: bytes) -> str:

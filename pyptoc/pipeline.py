@@ -14,6 +14,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pyptoc.argument_types import expect
+
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
@@ -38,8 +40,7 @@ class Pipeline:
 
         if passes is None:
             passes = default_pipeline()
-        if not isinstance(passes, Iterable):
-            raise TypeError(f"{_TAKES}, no {type(passes).__name__}")
+        expect(passes, Iterable, _TAKES)
         parts = [passes] if isinstance(passes, str) else passes
         self._passes = [each for part in parts for each in _parsed(part)]
 
@@ -114,9 +115,7 @@ class Pipeline:
         return self
 
     def _places(self, name: str) -> list[int]:
-        if not isinstance(name, str):
-            given = type(name).__name__
-            raise TypeError(f"a pass of the pipeline is given by its name, no {given}")
+        expect(name, str, "a pass of the pipeline is given by its name")
         places = [at for at, each in enumerate(self._passes) if each.name == name]
         if not places:
             from pyptoc.dialects.near import did_you_mean
@@ -142,9 +141,7 @@ class Pipeline:
         from pyptoc.manager import run_passes
         from pyptoc.python_words import in_python
 
-        if not isinstance(module, ModuleOp):
-            given = type(module).__name__
-            raise TypeError(f"Pipeline.run takes a module, no {given}: see compile")
+        expect(module, ModuleOp, "compile takes a source, Pipeline.run takes a module")
         with in_python("run"):
             context = make_context(as_machine(machine))
             run_passes(self._passes, context, module)
@@ -173,7 +170,5 @@ def as_machine(machine: str | os.PathLike[str] | Machine) -> Machine:
 
     if isinstance(machine, Machine):
         return machine
-    if not isinstance(machine, str | os.PathLike):
-        given = type(machine).__name__
-        raise TypeError(f"a machine is a name, a path or a Machine, no {given}")
+    expect(machine, str | os.PathLike, "a machine is a name, a path or a Machine")
     return load_machine(machine if isinstance(machine, str) else Path(machine))

@@ -22,6 +22,7 @@ _PHRASES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
         "give them as arguments: {call}(name=array, ..)",
     ),
     (r"choose other sizes with --bind, or give the values", "give the values"),
+    (r"leave out --case; (other sizes by) --bind", r"leave out case=; \1 bind="),
     (r"(the passes that it registers): pyptoc .*", r"\1, import it"),
     (r"--bind NAME=VALUE|--bind (?=\w+=)", "{call}: "),
     (

@@ -76,7 +76,6 @@ def _sweep(options: Options, reporter: Reporter) -> int:
         seed=options.random_inputs,
         case=None if options.case is None else (options.input, options.case),
     )
-    _check_sizes(plan)
     rows = _run(plan, options)
     _write(rows, options)
     if all(row.error for row in rows) and len({row.details for row in rows}) == 1:
@@ -111,21 +110,6 @@ def _check(options: Options) -> None:
         )
     if options.compile_to not in (None, "program"):
         raise UsageError("a sweep compiles to a program", "leave out --compile-to")
-
-
-def _check_sizes(plan: Plan) -> None:
-    """A case of the corpus has inputs, whose sizes are what they are."""
-    if plan.common.case is None:
-        return
-    operator, case = plan.common.case
-    for axis in plan.axes:
-        head, _, name = axis.name.partition(".")
-        if head == "bind" and name in plan.operator.signature.dims:
-            raise UsageError(
-                f"{axis.name} is swept, and --case={case} of {operator} has its own "
-                f"{name}",
-                "leave out --case; other sizes by --bind",
-            )
 
 
 def _run(plan: Plan, options: Options) -> list[SweepRow]:

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from typing import Any, NoReturn
 
+from pyptoc.argument_types import expect
 from pyptoc.dialects.diagnostics import CompileError, Diagnostic, file_location
 from pyptoc.dialects.record import record
 
@@ -129,6 +130,7 @@ def axis_of(name: str, values: str | Iterable[Value], line: int = 1) -> Axis:
     """A sweep that a program gives: values, or a text as on the command line."""
     if isinstance(values, str):
         return parse_axis(f"{name}={values}", line)
+    expect(values, Iterable, f"the values of '{name}' are a list or a text")
     given = tuple(_plain(value) for value in values)
     text = f"{name}={','.join(map(show, given))}"
     spans: list[Span] = []

@@ -21,16 +21,19 @@ from itertools import product
 from math import prod
 from typing import TYPE_CHECKING, Any
 
+from pyptoc.argument_types import expect
 from pyptoc.dialects.record import record
 from pyptoc.sweep_cache import Cache
 from pyptoc.sweep_keys import Draft, Operator, Setting, setting_of
 from pyptoc.sweep_point import INTERNAL, SOURCE, Job, tool_digest
 from pyptoc.sweep_spec import Axis, Value, axis_of, show
 from pyptoc.sweep_workers import PROCESSES, check_executor, compute
-from pyptoc.usage import is_operator
+from pyptoc.usage import UsageError, is_operator
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
+
+    from pyptoc.runtime.signature import Signature
 
 MOST_POINTS = 100_000
 
@@ -190,8 +193,24 @@ def plan_sweep(
     passes = parse_pipeline(pipeline)
     operator = Operator(module, signature, passes, dict(machine))
     settings = [setting_of(axis, operator) for axis in axes]
+    if case is not None:
+        _check_sizes(axes, signature, *case)
     common = Job(tool_digest(), source, "", "", entry, tuple(bind), seed, (), case)
     return Plan(name, axes, settings, operator, common)
+
+
+def _check_sizes(
+    axes: Sequence[Axis], signature: Signature, operator: str, case: str
+) -> None:
+    """A case of the corpus has inputs, whose sizes are what they are."""
+    for axis in axes:
+        head, _, name = axis.name.partition(".")
+        if head == "bind" and name in signature.dims:
+            raise UsageError(
+                f"{axis.name} is swept, and --case={case} of {operator} has its own "
+                f"{name}",
+                "leave out --case; other sizes by --bind",
+            )
 
 
 def run_plan(
@@ -247,6 +266,7 @@ def sweep(
     entry: str | None = None,
     bind: Mapping[str, Any] | None = None,
     seed: int | None = None,
+    case: str | None = None,
     jobs: int | None = None,
     executor: str = PROCESSES,
     cache: str | os.PathLike[str] | None = None,
@@ -260,6 +280,8 @@ def sweep(
     bind: sizes, scalars and lists that are the same at all points.
     seed: of values that are made up to know what is launched. With a seed, points whose
         sizes come from what kernels compute are run once, with made-up inputs.
+    case: of `@NAME` a case with its sizes and inputs, of other sources one of their
+        `pypto.cases`, over which `bind` and keys `bind.NAME` win.
     jobs: how many processes; by default as many as there are CPUs, for few points one.
         With more than one a script needs `if __name__ == "__main__":` around it.
     executor: `processes`, or `dask:ADDRESS` of a scheduler.
@@ -267,14 +289,17 @@ def sweep(
     progress: called with the number of points that are done and that of all.
 
     A point that does not compile is a row with an `error`. Raises `CompileError` for
-    keys and values that do not exist, and for a source that cannot be read.
+    keys, values and cases that do not exist, and for a source that cannot be read.
     """
     from pyptoc.python_words import in_python
     from pyptoc.runtime.machine import machine_table
 
+    expect(axes, Mapping, "sweep takes a dict of keys and their values")
+    expect(bind, Mapping | None, "bind is a dict of names and their values")
+    expect(jobs, int | None, "jobs is a number of processes")
     with in_python("sweep"):
         check_executor(executor)
-        name, text = _read(source)
+        name, text = _read(source, case)
         plan = plan_sweep(
             [
                 axis_of(key, values, n)
@@ -289,6 +314,7 @@ def sweep(
                 f"{key}={show(_plain(value))}" for key, value in (bind or {}).items()
             ],
             seed=seed,
+            case=None if case is None else (name, case),
         )
         kept = None if cache is None else Cache(os.fspath(cache))
         return SweepRows(
@@ -296,13 +322,18 @@ def sweep(
         )
 
 
-def _read(source: str | os.PathLike[str] | ModuleOp) -> tuple[str, str]:
+def _read(
+    source: str | os.PathLike[str] | ModuleOp, case: str | None
+) -> tuple[str, str]:
     """The name and the text of a path, a text or a module."""
+    from xdsl.dialects.builtin import ModuleOp
+
     from pyptoc.files import source_of
     from pyptoc.printing import module_text
 
     if isinstance(source, str | os.PathLike):
-        return source_of(source)
+        return source_of(source, case)
+    expect(source, ModuleOp, "sweep takes a path, MLIR text or a module")
     return "<module>", module_text(source)
 
 

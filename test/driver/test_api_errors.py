@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from html.parser import HTMLParser
+from typing import Any
 
 import numpy as np
 import pytest
@@ -248,6 +249,24 @@ def test_what_is_no_name_of_a_pass_or_stage(wrong) -> None:
     assert pipeline == pyptoc.Pipeline()
     with pytest.raises(TypeError, match=f"ir takes the name of a stage, no {name}"):
         pyptoc.compile(TEXT, pipeline="").ir(wrong)
+
+
+@pytest.mark.parametrize(
+    ("said", "arguments"),
+    [
+        ("sweep takes a path, MLIR text or a module, no int", {"source": 3}),
+        ("sweep takes a dict of keys and their values, no str", {"axes": "bind.M=4"}),
+        (
+            "the values of 'bind.M' are a list or a text, no int",
+            {"axes": {"bind.M": 4}},
+        ),
+        ("bind is a dict of names and their values, no list", {"bind": ["M=4"]}),
+        ("jobs is a number of processes, no str", {"jobs": "2"}),
+    ],
+)
+def test_what_a_sweep_does_not_take(said: str, arguments: dict[str, Any]) -> None:
+    with pytest.raises(TypeError, match=f"^{said}$"):
+        pyptoc.sweep(**({"source": TEXT, "axes": {"bind.M": [4]}} | arguments))
 
 
 @pytest.mark.parametrize("wrong", [950, None, ["ascend950"]])

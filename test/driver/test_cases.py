@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -223,6 +224,31 @@ def test_a_sweep_of_a_case_of_the_corpus(tmp_path, monkeypatch) -> None:
     code, _, err = call(name, "--case=skewed", "--sweep=bind.M=1,2")
     assert code == 1
     assert "bind.M is swept, and --case=skewed of" in err
+    assert "help: leave out --case; other sizes by --bind" in err
+
+
+def test_a_sweep_of_a_case_from_python() -> None:
+    def seconds(source: str, **more: Any) -> float | None:
+        axes = {"machine": ["ascend950"]}
+        return pyptoc.sweep(source, axes, jobs=1, **more)[0].seconds
+
+    small, given = (seconds(FILE, bind={"t": t}) for t in (2, 4096))
+    assert seconds(FILE, case="decode") == small != given
+    assert seconds(FILE, case="decode", bind={"t": 4096}) == given
+    name = "@grouped_matmul_swiglu_quant"
+    one, two = (seconds(name, case=case) for case in ("first_empty", "skewed"))
+    assert None is not one != two is not None
+
+
+def test_cases_that_a_sweep_from_python_refuses() -> None:
+    axes = {"bind.M": [1, 2]}
+    with pytest.raises(pyptoc.CompileError) as failure:
+        pyptoc.sweep("@grouped_matmul_swiglu_quant", axes, case="skewed")
+    (found,) = failure.value.diagnostics
+    assert found.message.startswith("bind.M is swept, and case='skewed' of")
+    assert found.help == "leave out case=; other sizes by bind="
+    with pytest.raises(pyptoc.CompileError, match="has no case 'decod'"):
+        pyptoc.sweep(FILE, {"bind.t": [1]}, case="decod")
 
 
 def test_a_case_that_the_file_does_not_name() -> None:
