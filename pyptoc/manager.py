@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from pyptoc.dialects.diagnostics import CompileError, file_place
 from pyptoc.passes import REGISTERED
 from pyptoc.step_times import Timing
+from pyptoc.user_exceptions import LeavingError
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -85,7 +86,9 @@ def _apply(each: PyptocPass, context: PyptocContext, module: ModuleOp) -> None:
     try:
         try:
             each.apply(context, module)
-        except SystemExit as leaving:
+        except (Exception, KeyboardInterrupt):
+            raise
+        except BaseException as leaving:
             trace = leaving.__traceback__
             raise LeavingError(leaving).with_traceback(trace) from None
     except Exception as problem:
@@ -113,14 +116,6 @@ def _verify(each: PyptocPass, module: ModuleOp, verified: Verified) -> None:
         verify_module(module, verified)
     except Exception as problem:
         raise BrokenIRError(each.name, problem) from problem
-
-
-class LeavingError(Exception):
-    """A user's code called `sys.exit`: it has failed, but does not end the command."""
-
-    def __init__(self, leaving: SystemExit) -> None:
-        code = "" if leaving.code is None else repr(leaving.code)
-        super().__init__(f"it called sys.exit({code})")
 
 
 class BrokenIRError(Exception):

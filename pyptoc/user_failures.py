@@ -26,7 +26,8 @@ from pyptoc.dialects.diagnostics import (
     Note,
     file_location,
 )
-from pyptoc.manager import BrokenIRError, LeavingError, failing_pass
+from pyptoc.manager import BrokenIRError, failing_pass
+from pyptoc.user_exceptions import LeavingError, said_by
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import FileLineColLoc
@@ -61,19 +62,15 @@ def user_failure(error: Exception) -> Diagnostic | None:
 
 def _said(error: Exception) -> Diagnostic:
     """What an exception says; a diagnostic keeps its rule and its help."""
+    said = said_by(error)
     if isinstance(error, CompileError):
         first = error.diagnostics[0]
         # Its label is of operands: it does not belong to a line of Python.
         label = (Note(first.label),) if first.label else ()
         notes = (*label, *first.notes)
-        message = f"[{first.code}] {first.message}"
-        return replace(first, code=CODE, message=message, label="", notes=notes)
-    text = (str(error).splitlines() or [""])[0]
-    if isinstance(error, LeavingError):
-        help = "a pass returns, or raises an exception that says what is wrong"
-        return Diagnostic(CODE, text, help=help)
-    said = f"{type(error).__name__}: {text}" if text else type(error).__name__
-    return Diagnostic(CODE, said)
+        return replace(first, code=CODE, message=said, label="", notes=notes)
+    help = "a pass returns, or raises an exception that says what is wrong"
+    return Diagnostic(CODE, said, help=help * isinstance(error, LeavingError))
 
 
 def _written(frame: traceback.FrameSummary) -> tuple[FileLineColLoc, int, str | None]:

@@ -55,18 +55,13 @@ def load(name: str) -> None:
     sys.modules[module.__name__] = module
     try:
         exec(compile(text, name, "exec", dont_inherit=True), module.__dict__)
-    except (Exception, SystemExit) as problem:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as problem:
+        from pyptoc.user_exceptions import said_by
+
         del sys.modules[module.__name__]
-        raise LoadError(f"{_place(problem, name)}: {_what(problem)}") from problem
-
-
-def _what(problem: BaseException) -> str:
-    if isinstance(problem, SystemExit):
-        from pyptoc.manager import LeavingError
-
-        return str(LeavingError(problem))
-    text = problem.msg if isinstance(problem, SyntaxError) else str(problem)
-    return f"{type(problem).__name__}: {text}" if text else type(problem).__name__
+        raise LoadError(f"{_place(problem, name)}: {said_by(problem)}") from problem
 
 
 def _place(problem: BaseException, name: str) -> str:

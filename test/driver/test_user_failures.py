@@ -96,13 +96,38 @@ def test_the_line_and_the_operation(body, place, said, carets, folder) -> None:
     assert lines[3].strip() == "note: while it looked at pypto.exp (op.mlir:3:8)"
 
 
-@pytest.mark.parametrize("said", ["", "3", "'no'"])
-def test_a_pass_that_ends_the_process(said, folder) -> None:
-    code, lines = failing(f"        import sys\n        sys.exit({said})\n")
+LEAVING = {
+    "sys.exit()": "it called sys.exit()",
+    "sys.exit(3)": "it called sys.exit(3)",
+    "sys.exit('no')": "it called sys.exit('no')",
+    "raise GeneratorExit": "it raised GeneratorExit",
+    "raise BaseException('no\\nmore')": "it raised BaseException: no",
+}
+"""What leaves by no `Exception`, and what is said of it."""
+
+
+@pytest.mark.parametrize(("line", "said"), LEAVING.items())
+def test_a_pass_that_leaves(line, said, folder) -> None:
+    code, lines = failing(f"        import sys\n        {line}\n")
     assert code == 2
-    head = "mine.py:11:9: error[PTO515]: your pass 'mine' failed: it called"
-    assert lines[0] == f"{head} sys.exit({said})"
+    head = "mine.py:11:9: error[PTO515]: your pass 'mine' failed: "
+    assert lines[0] == head + said
     assert "help: a pass returns, or raises" in "\n".join(lines)
+
+
+@pytest.mark.parametrize(("line", "said"), LEAVING.items())
+def test_a_module_that_leaves(line, said, folder) -> None:
+    Path("mine.py").write_text(f"import sys\n{line}\n")
+    code, out, err = call("op.mlir", "--load-module=mine.py")
+    assert (code, out, err) == (1, "", f"error[PTO514]: mine.py:2: {said}\n")
+
+
+def test_an_interrupt_in_code_of_theirs_is_one(folder) -> None:
+    Path("mine.py").write_text("raise KeyboardInterrupt\n")
+    assert call("op.mlir", "--load-module=mine.py")[0] == 130
+    Path("mine.py").write_text(HEAD + "        raise KeyboardInterrupt\n")
+    argv = ("op.mlir", "--load-module=mine.py", "--pipeline=mine")
+    assert call(*argv)[0] == 130
 
 
 def test_a_module_of_two_blocks(folder) -> None:
