@@ -57,9 +57,9 @@ from pyptoc.dialects.parse_hints import (
     lacks_body,
     undefined,
 )
-from pyptoc.dialects.quick_parser import QuickParser
 from pyptoc.dialects.rejected import has_error, recover
 from pyptoc.dialects.related import with_producers
+from pyptoc.dialects.type_limits import LimitedParser
 
 MAX_NESTING = 40
 """How deep regions may nest; Python's own stack ends a few levels further."""
@@ -83,7 +83,7 @@ _FOLLOWS = (
 """What may stand after a complete operation."""
 
 
-class LocParser(QuickParser):
+class LocParser(LimitedParser):
     """The parser with locations, source names and all errors (see the module)."""
 
     errors: list[Diagnostic]
@@ -130,14 +130,6 @@ class LocParser(QuickParser):
     def at(self, kind: MLIRTokenKind) -> bool:
         """Whether the next token is of this kind."""
         return self._parser_state.current_token.kind is kind
-
-    def span_from(self, start: int) -> Span[str]:
-        """From `start` to the end of the last token consumed."""
-        text = self.text
-        end = self.pos
-        while end > start and text[end - 1].isspace():
-            end -= 1
-        return Span(start, end, self.lexer.input)
 
     def parse_value(self, what: str = "a value such as %x") -> tuple[SSAValue, Span]:
         """Parse `%x` (or `%x#1`), which must be defined already."""
@@ -281,14 +273,6 @@ class LocParser(QuickParser):
                     continue
                 if isinstance(last.location, UnknownLoc):
                     last.location = op.location
-
-    def _parse_optional_builtin_attr(self) -> Attribute | None:
-        start = self.pos
-        try:
-            return super()._parse_optional_builtin_attr()
-        except (ValueError, OverflowError) as failure:
-            # So xDSL complains of numbers that are too large, in dense<..> and sizes.
-            self.raise_error(str(failure).splitlines()[0], self.span_from(start))
 
     def parse_optional_location(self) -> LocationAttr | None:
         # The last one read is that of the operation just parsed, if it has one.

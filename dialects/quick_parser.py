@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import Attribute, TypeAttribute
 from xdsl.parser import Parser
 from xdsl.parser.generic_parser import ParserState
-from xdsl.utils.lexer import Input
+from xdsl.utils.lexer import Input, Span
 from xdsl.utils.mlir_lexer import MLIRToken, MLIRTokenKind, PunctuationSpelling
 
 from pyptoc.dialects.lexing import QuickLexer, QuickToken
@@ -106,6 +106,14 @@ class QuickParser(Parser):
     @property
     def pos(self) -> int:
         return cast(QuickToken, self._parser_state.current_token).start
+
+    def span_from(self, start: int) -> Span[str]:
+        """From `start` to the end of the last token consumed."""
+        text = self.text
+        end = self.pos
+        while end > start and text[end - 1].isspace():
+            end -= 1
+        return Span(start, end, self.lexer.input)
 
     def _consume_token(self, expected_kind: MLIRTokenKind | None = None) -> MLIRToken:
         state = self._parser_state

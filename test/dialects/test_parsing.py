@@ -266,11 +266,26 @@ CONSTANT = "func.func @f() {{\n  %k = arith.constant {}\n  func.return\n}}\n"
     ("text", "line", "message"),
     [
         (CONSTANT.format(f"dense<[{2**63}, 2]> : tensor<2xi32>"), 2, str(2**63)),
-        (CONSTANT.format(f"dense<0> : tensor<{HUGE}xi32>"), 2, "cannot fit"),
-        (CONSTANT.format(f"dense<[1, 2]> : tensor<2xi{HUGE}>"), 2, "too many digits"),
+        (CONSTANT.format(f"dense<0> : tensor<{HUGE}xi32>"), 2, "at most 2^63 - 1"),
+        (CONSTANT.format(f"dense<[1, 2]> : tensor<2xi{HUGE}>"), 2, "16777215 bits"),
+        (CONSTANT.format(f"dense<[1, 2]> : tensor<2xi{2**62}>"), 2, "16777215 bits"),
+        (CONSTANT.format(f"1 : i{2**24}"), 2, "16777215 bits"),
+        (f"// sizes\nfunc.func @f(%x: tensor<4x{2**63}xf32>)", 2, "at most 2^63 - 1"),
+        (f"func.func @f(%x: memref<{2**63}xf32>)", 1, "at most 2^63 - 1"),
+        (f"func.func @f(%x: !tile.buf<{2**63}x1xf32, ub>)", 1, "at most 2^63 - 1"),
         (f"// types\n!t = {HUGE}\nfunc.func @f() {{\n  func.return\n}}", 3, HUGE),
     ],
-    ids=["element", "size", "width", "alias"],
+    ids=[
+        "element",
+        "size",
+        "width",
+        "long",
+        "bits",
+        "tensor",
+        "memref",
+        "buf",
+        "alias",
+    ],
 )
 def test_numbers_that_are_too_large(text: str, line: int, message: str) -> None:
     (problem, *_) = errors_of(text)

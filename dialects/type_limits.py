@@ -1,0 +1,41 @@
+"""Numbers of types that are too large are errors at their place.
+
+Sizes end where an index does, and bits of an integer where they do in MLIR: xDSL takes
+any, and is out of memory where it packs the elements of such a type.
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import IntegerType
+from xdsl.ir import Attribute, TypeAttribute
+
+from pyptoc.dialects.quick_parser import QuickParser
+
+MOST_SIZE = 2**63 - 1
+MOST_BITS = 2**24 - 1
+
+
+class LimitedParser(QuickParser):
+    """See the module."""
+
+    def parse_shape_dimension(self, allow_dynamic: bool = True) -> int:
+        span = self._current_token.span
+        size = super().parse_shape_dimension(allow_dynamic)
+        if size > MOST_SIZE:
+            self.raise_error("a size is at most 2^63 - 1", span)
+        return size
+
+    def _parse_optional_integer_or_float_type(self) -> TypeAttribute | None:
+        span = self._current_token.span
+        found = super()._parse_optional_integer_or_float_type()
+        if isinstance(found, IntegerType) and found.width.data > MOST_BITS:
+            self.raise_error(f"an integer has at most {MOST_BITS} bits", span)
+        return found
+
+    def _parse_optional_builtin_attr(self) -> Attribute | None:
+        start = self.pos
+        try:
+            return super()._parse_optional_builtin_attr()
+        except (ValueError, OverflowError) as failure:
+            # So xDSL complains of elements that do not fit, in dense<..>.
+            self.raise_error(str(failure).splitlines()[0], self.span_from(start))
