@@ -76,7 +76,7 @@ def check_program(
     check are added. Raises RunError with all that is wrong, CompileError for a module
     that is no scheduled program.
     """
-    launches, _ = launches_of(module, Steering(signature, inputs))
+    launches, _ = launches_of(module, Steering(signature, inputs), "check")
     kernels = kernels_of(module)
     hazards = TaskHazards()
     checks = {} if known is None else known

@@ -186,19 +186,21 @@ class Steering:
 
 
 def launches_of(
-    module: ModuleOp, steering: Steering
+    module: ModuleOp, steering: Steering, purpose: str = "simulate"
 ) -> tuple[list[Launch], list[Array]]:
-    """All launches of the entry function, and the arrays that are its results."""
+    """
+    All launches of the entry function, and the arrays that are its results.
+
+    purpose: what they are for, in the words of an error for a module without them.
+    """
     function = find_entry(module, steering.signature.name)
-    _check_level(module)
+    _check_level(module, purpose)
     return _Launching(function, kernels_of(module), steering).collect()
 
 
-_HELP = "simulate what the whole pipeline gives (--compile-to=program)"
-
-
-def _check_level(module: ModuleOp) -> None:
-    """Times come from addresses and flags, which only a program has."""
+def _check_level(module: ModuleOp, purpose: str) -> None:
+    """Times and hazards come from addresses and flags, which only a program has."""
+    help = f"{purpose} what the whole pipeline gives (--compile-to=program)"
     for name, kernel in kernels_of(module).items():
         for op in kernel.walk():
             if op.name == "tile.alloc" and "addr" not in op.properties:
@@ -206,10 +208,10 @@ def _check_level(module: ModuleOp) -> None:
                     op.location,
                     "PTO290",
                     f"@{name} is no scheduled program: a buffer has no address",
-                    help=_HELP,
+                    help=help,
                 )
     if not is_lowered(module):
-        error(None, "PTO290", "there are no kernels to simulate", help=_HELP)
+        error(None, "PTO290", f"there are no kernels to {purpose}", help=help)
 
 
 class _Launching(Translator):

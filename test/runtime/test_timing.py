@@ -327,8 +327,12 @@ def test_sizes_that_are_not_known(compiled):
 def test_a_module_that_is_no_program():
     text = programs.matmul(256)
     for pipeline in ("", "partition,infer-tiles,tile,assemble-buffers"):
+        program = pyptoc.compile(text, pipeline=pipeline)
         with pytest.raises(CompileError, match="no kernels to simulate"):
-            pyptoc.compile(text, pipeline=pipeline).simulate()
+            program.simulate()
+        with pytest.raises(CompileError, match="no kernels to check") as failure:
+            program.check()
+        assert failure.value.diagnostics[0].help.startswith("check what the whole")
     kernels = "partition,infer-tiles,tile,assemble-buffers,lower-to-tile"
     with pytest.raises(CompileError, match="a buffer has no address"):
         pyptoc.compile(text, pipeline=kernels).simulate()
