@@ -11,7 +11,8 @@ lines without such comments, `@unknown` is no place at all. Each error and warni
 be expected; remarks may be, and with `only-expected` all may be. `expected-note` looks
 in what stands below a diagnostic: its label, rule, notes and help, at its line or at
 that of the note itself. A comment that starts like one of these and is none is an
-error: nothing is left unchecked by a slip.
+error, and so is a word before braces that is nearly one of these: nothing is left
+unchecked by a slip.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING
 
 from pyptoc.dialects.diagnostics import Diagnostic, file_place
+from pyptoc.dialects.near import nearest
 from pyptoc.dialects.record import record
 from pyptoc.report import Reporter
 from pyptoc.usage import UsageError
@@ -34,6 +36,15 @@ _COMMENT = re.compile(
     r"expected-(error|warning|remark|note)(-re)?"
     r"\s*(?:@([+-]\d+|above|below|unknown))?\s*\{\{"
 )
+_WORD = re.compile(r"\b\w[\w-]*(?=\s*(?:@\S*?)?\s*\{\{)")
+"""A word before braces, where an expectation would stand."""
+_WORDS = [
+    f"expected-{severity}{kind}"
+    for severity in ("error", "warning", "remark", "note")
+    for kind in ("", "-re")
+]
+_ALIKE = 0.8
+"""From here on a word was meant to be one of them; `expected` alone is not."""
 
 
 @record(frozen=False)
@@ -56,17 +67,17 @@ def read_expectations(name: str, text: str) -> list[Expectation]:
     """The last line without expectations."""
     below: list[Expectation] = []
     for number, line in enumerate(text.splitlines(), 1):
-        matches = list(_START.finditer(line)) if "//" in line else []
-        if not matches:
+        starts = _starts(line) if "//" in line else []
+        if not starts:
             plain = number
             for expectation in below:
                 expectation.line = number
             below = []
         end = 0
-        for match in matches:
-            if match.start() < end:
+        for start in starts:
+            if start < end:
                 continue  # inside the braces of the one before
-            offset, expectation, end = _read_one(name, number, line, match.start())
+            offset, expectation, end = _read_one(name, number, line, start)
             found.append(expectation)
             match offset:
                 case None:
@@ -82,12 +93,28 @@ def read_expectations(name: str, text: str) -> list[Expectation]:
     return found
 
 
+def _starts(line: str) -> list[int]:
+    """Where expectations begin, and words that were meant to be some."""
+    found = {match.start() for match in _START.finditer(line)}
+    for word in _WORD.finditer(line):
+        if nearest(word[0], _WORDS, _ALIKE) is not None:
+            found.add(word.start())
+    return sorted(found)
+
+
 def _read_one(
     name: str, number: int, line: str, start: int
 ) -> tuple[str | None, Expectation, int]:
     """Where the expectation at `start` looks, itself, and where it ends."""
     head = _COMMENT.match(line, start)
     close = -1 if head is None else _closing(line, head.end(), bool(head[2]))
+    word = _WORD.match(line, start)
+    near = None if word is None else nearest(word[0], _WORDS, _ALIKE)
+    if word is not None and near is not None and near != word[0]:
+        raise UsageError(
+            f"{name}:{number}:{start + 1}: '{word[0]}' expects nothing",
+            f"did you mean {near}?",
+        )
     if head is None or close < 0:
         raise UsageError(
             f"{name}:{number}:{start + 1}: this expectation cannot be read",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from inprocess import call
 
@@ -96,6 +98,37 @@ class TestReading:
         code, err = held(f"// {comment}")
         assert code == 1
         assert "error[PTO500]: <stdin>:2:4: " in err
+
+    @pytest.mark.parametrize(
+        ("word", "near"),
+        [
+            ("expected-eror", "expected-error"),
+            ("expcted-error@+1", "expected-error"),
+            ("expect-warning @below", "expected-warning"),
+            ("Expected-Note", "expected-note"),
+            ("expected_remark@unknown", "expected-remark"),
+            ("expected-err-re", "expected-error-re"),
+        ],
+    )
+    def test_misspelt_ones_are_errors(self, word: str, near: str) -> None:
+        with pytest.raises(UsageError) as failure:
+            read_expectations("f", f"a\n b // {word} {{{{text}}}}")
+        name = re.split(r"[ @]", word)[0]
+        assert failure.value.message == f"f:2:7: '{name}' expects nothing"
+        assert failure.value.help == f"did you mean {near}?"
+
+    @pytest.mark.parametrize(
+        "line",
+        [
+            "// CHECK: error {{[0-9]+}} expected {{.*}}",
+            "// an error is expected: {{here}}",
+            "x // expected-error {{the expected-eror {{ of a text}}",
+            "expected-eror {{no comment}}",
+        ],
+    )
+    def test_other_words_before_braces(self, line: str) -> None:
+        found = read_expectations("f", line)
+        assert [each.severity for each in found] == ["error"] * line.startswith("x")
 
 
 class TestHolding:
