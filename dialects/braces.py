@@ -1,4 +1,4 @@
-"""A brace too many or too few, found by how the lines are indented.
+"""A brace too many or too few, found by how lines are indented and how bodies end.
 
 The parser takes any `}` for the end of the body that is open. Where one is missing or
 too much, it complains about what follows, far from the mistake:
@@ -9,8 +9,9 @@ too much, it complains about what follows, far from the mistake:
     func.return %sum         error: %sum is not defined
 
 A body ends on a line that is indented as the operation is that it belongs to, and what
-follows is not indented deeper. Where the text has as many `{` as `}`, nothing is said
-here.
+follows is not indented deeper. Behind a terminator it has ended, however lines are
+indented, and a `func.return` stands in no other body than a function's. Where the text
+has as many `{` as `}`, nothing is said here.
 """
 
 from __future__ import annotations
@@ -37,6 +38,11 @@ _BODY = re.compile(r"\{[ \t]*(?:[\n}]|//|$)")
 """A brace behind which no attributes stand: its line ends, or it is closed."""
 _GOES_ON = re.compile(r"->|[:,={]|attributes\b")
 """How a line begins that belongs to the operation of the one before."""
+_BEGINS = re.compile(r'%[^=\n]*=(?!=)|"|[a-z_]\w*\.\w|(?:func|return)\b')
+"""How an operation begins."""
+_RETURNS = re.compile(r"(?:func\.)?return\b")
+_TERMINATES = re.compile(r"(?:[a-z_]\w*\.yield|(?:func\.)?return)\b")
+_FUNCTION = re.compile(r"func(?:\.func)?\b")
 _OPENING = {")": "(", "]": "[", "}": "{"}
 _BODY_ENDS = ("PTO150", "PTO165")
 """A body or a function that does not end as it has to."""
@@ -53,6 +59,8 @@ class _Open:
     """How far the operation is indented that it belongs to."""
     line: int
     """Where its line begins."""
+    operation: int
+    """Where that operation begins."""
     is_body: bool
 
 
@@ -73,17 +81,21 @@ def misplaced_brace(text: str) -> Brace | None:
         return None
     is_open: list[_Open] = []
     line, here = 0, len(text) - len(text.lstrip(" \t"))
-    indent = here
+    indent, operation, last = here, here, here
     for part in _PARTS.finditer(text):
         token = part[0]
         if token[0] == "\n":
             line, here = part.start() + 1, part.end() - part.start() - 1
             goes_on = is_open and not is_open[-1].is_body
             if not goes_on and _GOES_ON.match(text, part.end()) is None:
-                indent = here
+                indent, operation = here, part.end()
+            if operation == part.end() and _BEGINS.match(text, operation):
+                if excess < 0 and _has_ended(text, is_open, last, operation):
+                    return _never_closed(text, is_open[-1], operation)
+                last = operation
         elif token in "{([":
             is_body = _BODY.match(text, part.start()) is not None
-            is_open.append(_Open(token, part.start(), indent, line, is_body))
+            is_open.append(_Open(token, part.start(), indent, line, operation, is_body))
         elif token in ")]":
             if is_open and is_open[-1].kind == _OPENING[token]:
                 is_open.pop()
@@ -96,16 +108,28 @@ def misplaced_brace(text: str) -> Brace | None:
             if not opened.is_body:
                 ends_body = not text[line : part.start()].strip()
                 if excess < 0 and ends_body and opened.line != line:
-                    return _never_closed(text, opened)
+                    return _never_closed(text, opened, _outside(text, opened))
                 continue
+            last = part.start()
             deepest = _next_indent(text, part.end())
             if opened.line != line:
                 deepest = max(deepest, here)
             if excess > 0 and deepest > opened.indent:
                 return _closes_nothing(part.start())
             if excess < 0 and here < opened.indent:
-                return _never_closed(text, opened)
+                return _never_closed(text, opened, _outside(text, opened))
     return None
+
+
+def _has_ended(text: str, is_open: Sequence[_Open], last: int, operation: int) -> bool:
+    """Whether the innermost body has, before an operation that follows the last one."""
+    if not is_open:
+        return False
+    inner = is_open[-1]
+    if _TERMINATES.match(text, last):
+        return True
+    in_function = _FUNCTION.match(text, inner.operation) is not None
+    return _RETURNS.match(text, operation) is not None and not in_function
 
 
 def _next_indent(text: str, position: int) -> int:
@@ -118,15 +142,20 @@ def _closes_nothing(position: int) -> Brace:
     return Brace(position, "this } closes nothing", "leave it out")
 
 
-def _never_closed(text: str, opened: _Open) -> Brace:
-    """With the line before which the brace was perhaps meant to stand."""
-    help = ""
+def _outside(text: str, opened: _Open) -> int | None:
+    """Where lines begin that are indented as if they stood behind a body."""
     for found in _CODE.finditer(text, opened.position):
         if len(found[1]) <= opened.indent:
-            number = text.count("\n", 0, found.end()) + 1
-            help = f"write a }} before line {number}"
-            break
-    return Brace(opened.position, NEVER_CLOSED, help)
+            return found.end()
+    return None
+
+
+def _never_closed(text: str, opened: _Open, before: int | None) -> Brace:
+    """With the line before which the brace was perhaps meant to stand."""
+    if before is None:
+        return Brace(opened.position, NEVER_CLOSED, "")
+    number = text.count("\n", 0, before) + 1
+    return Brace(opened.position, NEVER_CLOSED, f"write a }} before line {number}")
 
 
 def without_cascade(

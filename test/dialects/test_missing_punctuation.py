@@ -317,6 +317,59 @@ def test_a_brace_is_found_where_it_is(old, new, place, said, help) -> None:
     assert help in err
 
 
+UNINDENTED = """\
+func.func private @g(%x: tensor<4xf32>) -> tensor<4xf32> {
+func.return %x : tensor<4xf32>
+}
+func.func @f(%x: tensor<4x4xf32>, %s: tensor<4xf32>,
+%n: index) -> (tensor<4xf32>, tensor<4xf32>) {
+%z = pypto.for (%i = 0 to %n) iter(%a = %s) {
+%w = pypto.for (%j = 0 to %n) iter(%b = %a) {
+%c = pypto.exp %b
+pypto.yield
+%c
+} // a yield ends it
+// pypto.yield %w
+pypto.yield %w
+}
+%o = pypto.empty[4] : tensor<4xf32>
+%p = pypto.forall (%i = 0 to 1) outs(%u = %o) {
+%v = pypto.view %x[0, :]
+pypto.store %v into %u[0]
+}
+func.return
+%z, %p
+: tensor<4xf32>, tensor<4xf32>
+}
+"""
+
+
+def test_the_text_without_indentation_is_right() -> None:
+    assert call("-", "--pipeline=", "--entry=f", stdin=UNINDENTED)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("line", "place", "help"),
+    [
+        (3, "1:58", "write a } before line 3"),
+        (11, "7:45", "write a } before line 12"),
+        (14, "6:45", "write a } before line 14"),
+        (19, "16:47", "write a } before line 19"),
+        (23, "5:46", "write a } where it ends"),
+    ],
+)
+@pytest.mark.parametrize("width", [0, 2])
+def test_a_brace_is_missed_behind_what_ends_a_body(line, place, help, width) -> None:
+    lines = [" " * width + each for each in UNINDENTED.splitlines()]
+    del lines[line - 1]
+    row, column = map(int, place.split(":"))
+    place = f"{row}:{column + width}"
+    code, out, err = call("-", "--pipeline=", stdin="\n".join(lines))
+    assert (code, out, err.count("error[")) == (1, "", 1), err
+    assert err.startswith(f"<stdin>:{place}: error[PTO100]: {BODY_BRACE}"), err
+    assert help in err
+
+
 def test_other_errors_above_a_brace_stay() -> None:
     text = NESTED.replace("pypto.full", "pypto.ful").replace("  }\n", "")
     _, _, err = call("-", "--pipeline=", stdin=text)
