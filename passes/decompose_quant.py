@@ -34,6 +34,11 @@ from xdsl.ir import Attribute, SSAValue
 
 from pyptoc.dialects.expr import ONE, Expr
 from pyptoc.dialects.pypto.elementwise import GtOp
+from pyptoc.dialects.pypto.group_texts import (
+    NO_WHOLE_GROUPS_HELP,
+    no_whole_groups,
+    other_number,
+)
 from pyptoc.dialects.pypto.quantising import (
     DequantizeOp,
     MulGroupsOp,
@@ -167,14 +172,10 @@ def dequantize(op: DequantizeOp, shapes: Shapes) -> None:
 def _whole_groups(op: QuantizeOp | DequantizeOp) -> Obligation:
     """The axis of `op` is a whole number of its groups."""
     axis, length, size = _grouped_axis(op)
-    message = (
-        f"{op.name.partition('.')[2]} in groups of {size}: axis {axis} of "
-        f"{value_name(op.source)} has {{0}} elements"
-    )
-    help = "pad it to {1} elements, or take groups of a size that divides {0}"
+    message = no_whole_groups(op.name, size, axis, value_name(op.source))
     args = (length, length.ceildiv(size) * size)
-    none = Expr.const(0)
-    return Obligation("==", length.mod(size), none, message, args, "PTO404", help)
+    rest, none, help = length.mod(size), Expr.const(0), NO_WHOLE_GROUPS_HELP
+    return Obligation("==", rest, none, message, args, "PTO404", help)
 
 
 def _grouped_axis(op: QuantizeOp | DequantizeOp) -> tuple[int, Expr, int]:
@@ -192,7 +193,7 @@ def _fitting(op: DequantizeOp) -> Iterator[Obligation]:
     want = sizes_of(op.source)
     axis, length, group = _grouped_axis(op)
     count = length.floordiv(group)
-    for_groups = f"for the {{1}} groups of {group} of {value_name(op.source)}"
+    source = value_name(op.source)
     for value in (*op.scales, *([] if op.zero_point is None else [op.zero_point])):
         have = sizes_of(value)
         for own, size in enumerate(have):
@@ -202,7 +203,7 @@ def _fitting(op: DequantizeOp) -> Iterator[Obligation]:
             if at != axis:
                 yield pair((op.source, at), (value, own), (want[at], size))
                 continue
-            message = f"dimension {own} of {value_name(value)} is {{0}}, {for_groups}"
+            message = other_number(value_name(value), own, group, source)
             yield Obligation("==", size, count, message, (size, count), "PTO404")
 
 

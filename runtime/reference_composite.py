@@ -12,6 +12,11 @@ from typing import Any
 import numpy as np
 from xdsl.ir import SSAValue
 
+from pyptoc.dialects.pypto.group_texts import (
+    NO_WHOLE_GROUPS_HELP,
+    no_whole_groups,
+    other_number,
+)
 from pyptoc.dialects.words import counted
 from pyptoc.runtime import numerics
 from pyptoc.runtime.numerics import Array
@@ -167,14 +172,9 @@ def _check_groups(interp: Interpreter, op: Any, axis: int, length: int) -> None:
     """PTO404 for an axis that is no whole number of the groups of `op`."""
     size = op.group.value.data
     if length % size:
-        message = (
-            f"{op.name.partition('.')[2]} in groups of {size}: axis {axis} of "
-            f"{hint(op.source)} has {counted(length, 'element')}"
-        )
-        help = (
-            f"pad it to {-(-length // size) * size} elements, or take groups of a size "
-            f"that divides {length}"
-        )
+        numbers = (length, -(-length // size) * size)
+        message = no_whole_groups(op.name, size, axis, hint(op.source)).format(*numbers)
+        help = NO_WHOLE_GROUPS_HELP.format(*numbers)
         interp.fail(op, "PTO404", message, help=help)
 
 
@@ -187,11 +187,9 @@ def _check_count(
         return
     own = array.ndim + axis
     if array.shape[axis] != 1 or is_dynamic_one(value, own, array):
-        message = (
-            f"dimension {own} of {hint(value)} is {array.shape[axis]}, for the {count} "
-            f"groups of {op.group.value.data} of {hint(op.source)}"
-        )
-        interp.fail(op, "PTO404", message)
+        size = op.group.value.data
+        message = other_number(hint(value), own, size, hint(op.source))
+        interp.fail(op, "PTO404", message.format(array.shape[axis], count))
 
 
 def _by_range(x: Array, axis: int) -> tuple[Array, Array, Array]:

@@ -216,9 +216,14 @@ class TestGroups:
     """Groups of an axis whose size the run knows: what is wrong, in the op's words."""
 
     def test_no_whole_number(self, pipeline: str | None) -> None:
-        (found,) = self.rejected(pipeline, "", x=(3, 50), s=(3, 3))
-        said = "dequantize in groups of 16: axis 1 of %x has 50 elements"
-        help = "pad it to 64 elements, or take groups of a size that divides 50"
+        self.is_no_whole_number(pipeline, 50, 64)
+        self.is_no_whole_number(pipeline, 1, 16)
+
+    def is_no_whole_number(self, pipeline: str | None, size: int, padded: int) -> None:
+        (found,) = self.rejected(pipeline, "", x=(3, size), s=(3, 3))
+        said = f"dequantize in groups of 16: axis 1 of %x has {size} elements"
+        help = f"pad it to {padded} elements, or take groups of a size that divides "
+        help += str(size)
         assert (found.code, found.message, found.help) == ("PTO404", said, help)
 
     @pytest.mark.parametrize("count", [1, 3, 5])
