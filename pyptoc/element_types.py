@@ -23,7 +23,8 @@ from pyptoc.dialects.diagnostics import CompileError
 from pyptoc.dialects.literals import Number, as_element
 from pyptoc.dialects.op_docs import examples_of
 from pyptoc.dialects.parsing import parse_module
-from pyptoc.dialects.pypto.base import PyptoOp, operands_by_field
+from pyptoc.dialects.pypto.base import PyptoOp
+from pyptoc.dialects.pypto.class_fields import operands_by_field
 from pyptoc.dialects.pypto.creating import CreatingOp, FullOp
 from pyptoc.dialects.pypto.infer import ELEMENT_TYPES, Tensor, as_tensor
 from pyptoc.dialects.pypto.properties import Type

@@ -18,10 +18,12 @@ from xdsl.ir import Attribute, Operation
 from pyptoc.dialects.context import DIALECTS, load
 from pyptoc.dialects.op_docs import op_doc
 from pyptoc.dialects.parse_errors import ELEMENTS
-from pyptoc.dialects.pypto.base import PyptoOp, operand_fields, setting_names
+from pyptoc.dialects.pypto.base import PyptoOp
+from pyptoc.dialects.pypto.class_fields import operand_fields, setting_names
 from pyptoc.dialects.pypto.infer import ELEMENT_TYPES, as_tensor
 from pyptoc.dialects.pypto.properties import setting_usage
-from pyptoc.dialects.pypto.syntax import Values, join_usage
+from pyptoc.dialects.pypto.syntax import join_usage
+from pyptoc.dialects.pypto.values import Values
 from pyptoc.element_types import (
     RESULT,
     Accepted,

@@ -1,9 +1,9 @@
 """The base class of every pypto operation: fields, syntax, inference, `make`.
 
 An operation is a few lines: its IRDL fields; `SYNTAX`, a tuple of elements (from
-`syntax.py`, `properties.py`, `brackets.py`) in the order they are written; and `infer`,
-from operands to result types. Parsing, printing, eliding types, checking the `: ...`
-clause, building and verifying all follow from these.
+`syntax.py`, `values.py`, `properties.py`, `brackets.py`) in the order they are written;
+and `infer`, from operands to result types. Parsing, printing, eliding types, checking
+the `: ...` clause, building and verifying all follow from these.
 
     class ReductionOp(PyptoOp, ABC):
         source = operand_def(TensorType)
@@ -62,10 +62,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
-    AttrSizedOperandSegments,
     IRDLOperation,
-    OptionalDef,
-    VariadicDef,
     VerificationContext,
     opt_prop_def,
     var_operand_def,
@@ -90,6 +87,13 @@ from pyptoc.dialects.parse_errors import LexError, diagnose
 from pyptoc.dialects.parsing import LocParser, PoisonedError
 from pyptoc.dialects.pypto.attrs import TilesAttr, VecTileAttr
 from pyptoc.dialects.pypto.call import Call, merge_literals
+from pyptoc.dialects.pypto.class_fields import (
+    SEGMENTS,
+    has_segments,
+    operand_fields,
+    operands_by_field,
+    setting_names,
+)
 from pyptoc.dialects.pypto.clause_errors import check_no_clause, check_no_setting
 from pyptoc.dialects.pypto.infer import refine
 from pyptoc.dialects.pypto.properties import setting_usage
@@ -98,7 +102,6 @@ from pyptoc.dialects.rejected import has_error
 from pyptoc.dialects.related import note_tile
 from pyptoc.dialects.words import counted
 
-SEGMENTS = "operandSegmentSizes"
 DISCARDABLE = ("tag", "tile")
 """Attributes every operation may carry; names with a dot are allowed as well."""
 
@@ -424,65 +427,6 @@ class PyptoOp(IRDLOperation, ABC):
             return tuple(self.infer(call)) == given
         except CompileError:  # it needs the clause (empty, full)
             return False
-
-
-# -- what follows from the definitions of a class, computed once
-
-_FIELDS: dict[type, tuple[tuple[str, str], ...]] = {}
-_SETTINGS: dict[type, tuple[str, ...]] = {}
-_SEGMENTED: dict[type, bool] = {}
-
-
-def operand_fields(cls: type[PyptoOp]) -> tuple[tuple[str, str], ...]:
-    """The operand fields of a class: name and kind (one, optional, many)."""
-    if cls not in _FIELDS:
-        _FIELDS[cls] = tuple(
-            (name, _kind(definition))
-            for name, definition in cls.get_irdl_definition().operands
-        )
-    return _FIELDS[cls]
-
-
-def _kind(definition: Any) -> str:
-    if isinstance(definition, OptionalDef):
-        return "optional"
-    return "many" if isinstance(definition, VariadicDef) else "one"
-
-
-def has_segments(cls: type[PyptoOp]) -> bool:
-    """Whether a class stores how many operands each of its fields has."""
-    if cls not in _SEGMENTED:
-        options = cls.get_irdl_definition().options
-        _SEGMENTED[cls] = any(isinstance(o, AttrSizedOperandSegments) for o in options)
-    return _SEGMENTED[cls]
-
-
-def setting_names(cls: type[PyptoOp]) -> tuple[str, ...]:
-    """The properties that are written in the trailing `{...}`."""
-    if cls not in _SETTINGS:
-        taken = {name for element in cls.SYNTAX for name in element.properties()}
-        taken.update((SEGMENTS, "literals", *cls.HIDDEN))
-        properties = cls.get_irdl_definition().properties
-        _SETTINGS[cls] = tuple(name for name in properties if name not in taken)
-    return _SETTINGS[cls]
-
-
-def operands_by_field(op: PyptoOp) -> dict[str, tuple[SSAValue, ...]]:
-    """The operands of an operation, grouped as its definition names them."""
-    fields = operand_fields(type(op))
-    operands = tuple(op.operands)
-    segments = op.properties.get(SEGMENTS)
-    if isinstance(segments, DenseArrayBase):
-        sizes = [int(size) for size in segments.iter_values()]
-    else:
-        others = sum(kind == "one" for _, kind in fields)
-        sizes = [1 if kind == "one" else len(operands) - others for _, kind in fields]
-    groups: dict[str, tuple[SSAValue, ...]] = {}
-    first = 0
-    for (name, _), size in zip(fields, sizes, strict=True):
-        groups[name] = operands[first : first + size]
-        first += size
-    return groups
 
 
 class LiteralOp(PyptoOp, ABC):

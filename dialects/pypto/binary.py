@@ -29,8 +29,8 @@ from pyptoc.dialects.pypto.infer_elementwise import (
     Domain,
     elementwise,
 )
-from pyptoc.dialects.pypto.syntax import Values
 from pyptoc.dialects.pypto.unary import ElementwiseOp
+from pyptoc.dialects.pypto.values import Values
 
 
 def types_of(call: Call) -> list[Attribute | None]:

@@ -35,7 +35,8 @@ from pyptoc.dialects.pypto.base import PyptoOp
 from pyptoc.dialects.pypto.call import Call
 from pyptoc.dialects.pypto.properties import Int, IntOrIndex, Real, Type
 from pyptoc.dialects.pypto.structure import Structure, Structured, pointwise
-from pyptoc.dialects.pypto.syntax import Clause, Operands, Values
+from pyptoc.dialects.pypto.syntax import Clause, Operands
+from pyptoc.dialects.pypto.values import Values
 from pyptoc.dialects.subscripts import Mixed
 
 # -- softmax ------------------------------------------------------------------

@@ -71,7 +71,7 @@ from pyptoc.dialects.pypto.scalars import (
     ScalarOp,
 )
 from pyptoc.dialects.pypto.shape import StoreOp
-from pyptoc.dialects.pypto.syntax import Values
+from pyptoc.dialects.pypto.values import Values
 from pyptoc.dialects.rejected import ErrorOp, has_error
 from pyptoc.dialects.subscripts import (
     INDEX,

@@ -56,8 +56,9 @@ from pyptoc.dialects.pypto.infer_elementwise import (
 )
 from pyptoc.dialects.pypto.properties import Type, Word
 from pyptoc.dialects.pypto.structure import Structure, Structured, pointwise
-from pyptoc.dialects.pypto.syntax import Clause, Operands, Values
+from pyptoc.dialects.pypto.syntax import Clause, Operands
 from pyptoc.dialects.pypto.unary import UNARY_OPS, ElementwiseOp
+from pyptoc.dialects.pypto.values import Values
 
 
 class CompareOp(BinaryOp, ABC):

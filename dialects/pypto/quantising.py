@@ -41,7 +41,8 @@ from pyptoc.dialects.pypto.structure import (
     Structure,
     Structured,
 )
-from pyptoc.dialects.pypto.syntax import Clause, Operands, Values
+from pyptoc.dialects.pypto.syntax import Clause, Operands
+from pyptoc.dialects.pypto.values import Values
 
 SCALE_RULES = ("127/amax", "amax/127")
 """How `quantize` scales: q = rint(x * (127/amax)), or q = rint(x / (amax/127))."""

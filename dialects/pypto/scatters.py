@@ -28,7 +28,8 @@ from pyptoc.dialects.pypto.brackets import shape_of
 from pyptoc.dialects.pypto.call import Call
 from pyptoc.dialects.pypto.properties import Int
 from pyptoc.dialects.pypto.structure import Structure, Structured, scattering
-from pyptoc.dialects.pypto.syntax import Clause, Operands, Values
+from pyptoc.dialects.pypto.syntax import Clause, Operands
+from pyptoc.dialects.pypto.values import Values
 
 
 @op_definition

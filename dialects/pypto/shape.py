@@ -41,7 +41,8 @@ from pyptoc.dialects.pypto.infer import (
 )
 from pyptoc.dialects.pypto.properties import Int, Ints
 from pyptoc.dialects.pypto.structure import Access, Structure, Structured, pointwise
-from pyptoc.dialects.pypto.syntax import Clause, Operands, Values
+from pyptoc.dialects.pypto.syntax import Clause, Operands
+from pyptoc.dialects.pypto.values import Values
 from pyptoc.dialects.pypto.view import ReinterpretOp, ViewOp
 from pyptoc.dialects.subscripts import (
     DYNAMIC,

@@ -19,7 +19,7 @@ from pyptoc.dialects.pypto.base import LiteralOp
 from pyptoc.dialects.pypto.call import Call
 from pyptoc.dialects.pypto.infer_elementwise import Domain, elementwise
 from pyptoc.dialects.pypto.structure import Structure, Structured, pointwise
-from pyptoc.dialects.pypto.syntax import Values
+from pyptoc.dialects.pypto.values import Values
 
 
 class ElementwiseOp(LiteralOp, Structured, ABC):

@@ -21,10 +21,11 @@ from pyptoc.dialects.diagnostics import CompileError, Diagnostic
 from pyptoc.dialects.op_docs import Example, examples_of
 from pyptoc.dialects.parsing import parse_module
 from pyptoc.dialects.pypto import Pypto
-from pyptoc.dialects.pypto.base import setting_names
+from pyptoc.dialects.pypto.class_fields import setting_names
 from pyptoc.dialects.pypto.debug import PrintOp
 from pyptoc.dialects.pypto.properties import Int, Ints, Real, Text, Type, Word
-from pyptoc.dialects.pypto.syntax import Clause, Values
+from pyptoc.dialects.pypto.syntax import Clause
+from pyptoc.dialects.pypto.values import Values
 
 RAW = ("Expected", "expected$", "verify", "base attribute", "Operation ", "Attribute")
 """What messages of xDSL have in them."""
