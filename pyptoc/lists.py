@@ -32,10 +32,11 @@ def ops(word: str) -> str:
     with it in name or summary, or else those whose description has it.
 
     Where it selects no more than `IN_FULL`, what follows the summary comes, too:
-    semantics, and an example of the syntax.
+    semantics, and an example of the syntax. So it does for the name of an op, before
+    the others that have the word.
     """
     from pyptoc.dialects.op_docs import op_doc
-    from pyptoc.op_page import ops_of
+    from pyptoc.op_page import ops_of, short_name
 
     kinds = [(kind, op_doc(kind).summary) for kind in ops_of("pypto", "npu", "tile")]
     found = [
@@ -47,10 +48,14 @@ def ops(word: str) -> str:
         for kind, summary in kinds
         if word.lower() in (inspect.getdoc(kind) or "").lower()
     ]
-    if word and 0 < len(found) <= IN_FULL:
-        return "\n".join(_in_full(kind) for kind, _ in found)
-    rows = [(kind.name, summary) for kind, summary in found]
-    return "\n".join(table(rows)) if found else f"no op has '{word}' in it"
+    if not found:
+        names = [short_name(kind) for kind, _ in kinds]
+        return _none("op", word, [*names, *(kind.name for kind, _ in kinds)])
+    full = [kind for kind, _ in found if word in (kind.name, short_name(kind))]
+    if word and len(found) <= IN_FULL:
+        full = [kind for kind, _ in found]
+    rows = [(kind.name, summary) for kind, summary in found if kind not in full]
+    return "\n".join([*map(_in_full, full), *(table(rows) if rows else ())])
 
 
 def operators(word: str) -> str:
@@ -62,7 +67,15 @@ def operators(word: str) -> str:
         for name in names()
     ]
     found = [row for row in rows if word.lower() in " ".join(row).lower()]
-    return "\n".join(table(found)) if found else f"no operator has '{word}' in it"
+    parts = [part for name in names() for part in (name, *name.split("_"))]
+    return "\n".join(table(found)) if found else _none("operator", word, parts)
+
+
+def _none(what: str, word: str, known: list[str]) -> str:
+    from pyptoc.dialects.near import did_you_mean
+
+    hint = did_you_mean(word, known)
+    return f"no {what} has '{word}' in it" + (f"; {hint}" if hint else "")
 
 
 def _in_full(kind: type[Operation]) -> str:

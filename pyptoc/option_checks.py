@@ -20,6 +20,7 @@ def check(options: Options) -> None:
     if options.explain and options.input is not None:
         raise UsageError("--explain takes one code", f"--explain={options.explain}")
     _check_reproducer(options)
+    _check_simulation(options)
     _check_run(options)
     if options.check == "trips" and options.run:
         raise UsageError(
@@ -43,6 +44,14 @@ def check(options: Options) -> None:
             raise UsageError(
                 f"{name} takes one module; --split-input-file makes several"
             )
+    _check_sweep(options)
+    _check_case(options)
+    if options.run and options.simulate:
+        raise UsageError("--run and --simulate exclude each other")
+
+
+def _check_simulation(options: Options) -> None:
+    """What a simulation writes; before inputs, which would be told to need a run."""
     if options.simulate is None:
         files = {"--trace": options.trace, "--report": options.report}
         for name, value in files.items():
@@ -50,10 +59,6 @@ def check(options: Options) -> None:
                 raise UsageError(f"{name} needs --simulate", "add --simulate")
     if options.trace_tasks is not None and options.trace is None:
         raise UsageError("--trace-tasks needs --trace", "add --trace=F.json")
-    _check_sweep(options)
-    _check_case(options)
-    if options.run and options.simulate:
-        raise UsageError("--run and --simulate exclude each other")
 
 
 def _check_run(options: Options) -> None:

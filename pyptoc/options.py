@@ -145,10 +145,10 @@ def parse_options(argv: Sequence[str]) -> Options:
     parser = build_parser()
     known = set(parser._option_string_actions)  # pyright: ignore[reportPrivateUsage]
     options, unknown = parser.parse_known_args(_normalise(argv, known), Options())
+    options.words = list(argv)
     if unknown:
         _take_passes(options, unknown, known)
     check(options)
-    options.words = list(argv)
     return options
 
 
@@ -160,7 +160,10 @@ def _take_passes(options: Options, words: list[str], known: set[str]) -> None:
     for word in words:
         name = word.partition("=")[0]
         if not name.startswith("-"):
-            raise UsageError(f"one input file at a time; '{word}' is one too many")
+            raise UsageError(
+                f"one input file at a time; '{word}' is one too many",
+                _as_value(word, options.words),
+            )
         if name.lstrip("-") not in PASSES:
             if options.load_module and _is_registered(name, options.load_module):
                 raise UsageError(
@@ -175,6 +178,12 @@ def _take_passes(options: Options, words: list[str], known: set[str]) -> None:
             f"--pipeline='{options.pipeline},{','.join(passes)}'",
         )
     options.pipeline = ",".join(passes)
+
+
+def _as_value(word: str, argv: Sequence[str]) -> str:
+    """`--simulate=json`: a value that may be left out stands behind a =."""
+    before = argv[argv.index(word) - 1] if word in argv[1:] else ""
+    return f"{before}={word}" if before in OPTIONAL_VALUE else ""
 
 
 def _as_pass(word: str) -> str:

@@ -94,6 +94,10 @@ class TestUsage:
             (["f", "--simulate", "--trace-tasks=x"], "'x' is not a count"),
             (["f", "--run", "--tol=a=1"], "--tol needs --expect"),
             (["f", "--bind=M=1"], "need --run, --simulate, --check"),
+            (["f", "--bind=M=1", "--trace=a"], "--trace needs --simulate"),
+            (["f", "--bind=M=1", "--report=a"], "--report needs --simulate"),
+            (["f", "--simulate", "json"], "help: --simulate=json"),
+            (["f", "--run", "--check", "nan"], "help: --check=nan"),
             (["f", "--run", "--split-input-file"], "--run takes one module"),
             (
                 ["f", "--pipeline"],
@@ -413,6 +417,33 @@ class TestAsking:
             "pypto.scatter_rows" in call("--list-ops=asserts that no index repeats")[1]
         )
         assert call("--list-ops=zebra")[1] == "no op has 'zebra' in it\n"
+
+    @pytest.mark.parametrize("word", ["matmul", "pypto.matmul", "store"])
+    def test_an_op_is_in_full_among_many(self, word: str) -> None:
+        name = word if "." in word else f"pypto.{word}"
+        out = call("--list-ops", word)[1]
+        assert out.startswith(f"{name}\n\n    ")
+        assert "Example:" in out
+        _, _, others = out.rpartition("\n\n")
+        assert name not in others
+        if word == "matmul":
+            assert re.search(r"^pypto.grouped_matmul +Consecutive", others, re.M)
+
+    @pytest.mark.parametrize(
+        ("option", "word", "said"),
+        [
+            (
+                "--list-ops",
+                "matmull",
+                "no op has 'matmull' in it; did you mean matmul?",
+            ),
+            ("--list-ops", "pypto.sofmax", "did you mean pypto.softmax?"),
+            ("--list-operators", "atention", "did you mean attention?"),
+            ("--list-operators", "sofmax", "did you mean softmax?"),
+        ],
+    )
+    def test_a_misspelt_word(self, option: str, word: str, said: str) -> None:
+        assert call(option, word)[1].endswith(f"{said}\n")
 
     def test_every_op_has_a_summary(self) -> None:
         lines = call("--list-ops")[1].splitlines()
