@@ -22,13 +22,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from xdsl.dialects.builtin import ModuleOp
-    from xdsl.ir import Attribute
+    from xdsl.ir import Attribute, Operation
 
     from pyptoc.runtime.bindings import Bindings
     from pyptoc.runtime.inputs import Inputs
     from pyptoc.runtime.signature import Signature
 
 Arrays = dict[str, Any]
+
+_NO_CASES = "a file names them: module attributes {pypto.cases = {decode = {t = 8}}}"
 
 
 @record
@@ -77,7 +79,8 @@ def _no_case(name: str, case: str, cases: Iterable[str]) -> NoReturn:
     from pyptoc.dialects.near import did_you_mean
 
     listed = list(cases)
-    hint = did_you_mean(case, listed) or f"cases: {', '.join(listed) or 'none'}"
+    known = f"cases: {', '.join(listed)}" if listed else _NO_CASES
+    hint = did_you_mean(case, listed) or known
     raise UsageError(f"{name} has no case '{case}'", hint)
 
 
@@ -118,8 +121,11 @@ def bind_case(
     from pyptoc.runtime.bindings import bind
     from pyptoc.sweep_spec import show
 
-    for key, value in file_case(module, name, case).items():
-        bind(bound, signature, key, value, f"case '{case}': {key} = {show(value)}")
+    found = file_case(module, name, case)
+    op, _ = _file_cases(module)[case]
+    for key, value in found.items():
+        shown = f"case '{case}': {key} = {show(value)}"
+        bind(bound, signature, key, value, shown, op)
 
 
 def file_case(module: ModuleOp, name: str, case: str) -> dict[str, Any]:
@@ -136,31 +142,31 @@ def file_case(module: ModuleOp, name: str, case: str) -> dict[str, Any]:
     cases = _file_cases(module)
     if case not in cases:
         _no_case(name, case, cases)
-    values, shown = cases[case], f"case '{case}'"
+    (op, values), shown = cases[case], f"case '{case}'"
     help = "pypto.cases = {decode = {t = 8, group_list = [3, 5]}}"
     if not isinstance(values, DictionaryAttr):
-        error(None, "PTO501", f"{shown} is {values}: no names and values", help=help)
+        error(op, "PTO501", f"{shown} is {values}: no names and values", help=help)
     found: dict[str, Any] = {}
     for key, attribute in values.data.items():
         try:
             found[key] = _value(attribute)
         except ValueError:
             binding = f"{shown}: {key} = {attribute}"
-            error(None, "PTO501", f"{binding}: no number, no list of them", help=help)
+            error(op, "PTO501", f"{binding}: no number, no list of them", help=help)
     return found
 
 
-def _file_cases(module: ModuleOp) -> dict[str, Attribute]:
-    """What `pypto.cases` of the module and its functions names."""
+def _file_cases(module: ModuleOp) -> dict[str, tuple[Operation, Attribute]]:
+    """What `pypto.cases` of the module and its functions names, and which of them."""
     from xdsl.dialects.builtin import DictionaryAttr
 
     from pyptoc.dialects.case_names import CASES
 
-    cases: dict[str, Attribute] = {}
+    cases: dict[str, tuple[Operation, Attribute]] = {}
     for op in (module, *module.ops):
         found = op.attributes.get(CASES)
         if isinstance(found, DictionaryAttr):
-            cases |= found.data
+            cases |= {case: (op, values) for case, values in found.data.items()}
     return cases
 
 

@@ -13,12 +13,15 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyptoc.dialects.diagnostics import error
 from pyptoc.dialects.near import did_you_mean
 from pyptoc.dialects.record import record
 from pyptoc.runtime.signature import Signature
+
+if TYPE_CHECKING:
+    from xdsl.ir import Operation
 
 Value = Any
 """A Python int, float or bool, or nested lists of them."""
@@ -80,26 +83,29 @@ def parse_bindings(
     bound = bound or Bindings()
     for part in (part for text in texts for part in split_bindings(text)):
         name, equals, text = (word.strip() for word in part.partition("="))
+        help = "--bind=M=16,lr=1e-3,group_list=[7,9]"
+        if not equals:
+            error(None, "PTO501", f"--bind {part}: not NAME=VALUE", help=help)
         try:
-            if not equals:
-                raise ValueError(part)
             value = parse_value(text)
         except ValueError:
-            error(
-                None,
-                "PTO501",
-                f"--bind {part}: not NAME=VALUE",
-                help="--bind=M=16,lr=1e-3,group_list=[7,9]",
-            )
+            what = "no list of numbers" if text[:1] == "[" else "no number"
+            what = f"{text or 'nothing'} is {what}"
+            error(None, "PTO501", f"--bind {part}: {what}", help=help)
         bind(bound, signature, name, value, f"--bind {part}")
     return bound
 
 
 def bind(
-    bound: Bindings, signature: Signature, name: str, value: Value, shown: str
+    bound: Bindings,
+    signature: Signature,
+    name: str,
+    value: Value,
+    shown: str,
+    place: Operation | None = None,
 ) -> None:
     """
-    Add one binding, which errors call `shown`.
+    Add one binding, which errors call `shown`; `place` has it, if the file does.
 
     Raises `CompileError` PTO501 for an unknown name or a size that is none.
     """
@@ -107,23 +113,23 @@ def bind(
     # A size may have the name of an argument: a list is meant for a tensor.
     is_list = isinstance(value, list)
     if name in signature.dims and not is_list:
-        bound.sizes[name] = _size(shown, value)
+        bound.sizes[name] = _size(shown, value, place)
     elif name in signature.dims and argument is None:
-        error(None, "PTO501", f"{shown}: a size is one integer")
+        error(place, "PTO501", f"{shown}: a size is one integer")
     elif argument is None:
         names = [*signature.dims, *(each.name for each in signature.arguments)]
         listed = "names: " + ", ".join(dict.fromkeys(names))
         hint = did_you_mean(name, names) or listed
-        error(None, "PTO501", f"{shown}: '{name}' names nothing", help=hint)
+        error(place, "PTO501", f"{shown}: '{name}' names nothing", help=hint)
     if argument is not None and (
         is_list or argument.is_scalar or name not in signature.dims
     ):
         bound.values[name] = value
 
 
-def _size(shown: str, value: Value) -> int:
+def _size(shown: str, value: Value, place: Operation | None) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
-        error(None, "PTO501", f"{shown}: a size is an integer")
+        error(place, "PTO501", f"{shown}: a size is an integer")
     if not 0 <= value < 2**63:
-        error(None, "PTO501", f"{shown}: a size is 0 to 2^63 - 1")
+        error(place, "PTO501", f"{shown}: a size is 0 to 2^63 - 1")
     return value

@@ -256,6 +256,10 @@ def test_a_case_that_the_file_does_not_name() -> None:
     assert code == 1
     assert "- has no case 'decod'" in err
     assert "did you mean decode?" in err
+    text = "func.func @f(%x: tensor<4xf32>) {\n  func.return\n}\n"
+    code, _, err = call("-", "--simulate", "--case=decode", stdin=text)
+    assert code == 1
+    assert "help: a file names them: module attributes {pypto.cases = {" in err
 
 
 ODD = """module attributes {pypto.cases = {
@@ -299,7 +303,7 @@ def test_cases_of_a_file_that_bind_no_numbers(case: str, message: str) -> None:
     run = ("--run", "--random-inputs=0", f"--case={case}")
     code, out, err = call("-", *run, stdin=ODD)
     assert (code, out) == (1, "")
-    assert err.startswith(f"error[PTO501]: {message}")
+    assert err.startswith(f"<stdin>:1:1: error[PTO501]: {message}")
 
 
 @pytest.mark.parametrize(

@@ -175,7 +175,9 @@ class TestBind:
             ("M=true", "a size is an integer"),
             ("M=[1]", "a size is one integer"),
             ("M", "not NAME=VALUE"),
-            ("M=x", "not NAME=VALUE"),
+            ("M=x", "--bind M=x: x is no number"),
+            ("M=", "--bind M=: nothing is no number"),
+            ("groups=[7,x]", "--bind groups=[7,x]: [7,x] is no list of numbers"),
         ],
     )
     def test_errors(self, text: str, expected: str) -> None:
