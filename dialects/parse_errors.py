@@ -266,7 +266,7 @@ def _lexical(error: ParseError, span: Span[str]) -> Diagnostic:
         message = "% is not an operator: it starts the name of a value"
         help = "for the remainder write %a mod %b"
     elif not char.isascii():
-        message, help = _foreign(char), _FOREIGN_HELP.get(char, "")
+        message, help = _foreign(char)
     elif text.startswith("!=", start):
         code, message, help = "PTO107", "there is no operator !=", "write ne"
     elif char == '"':
@@ -284,14 +284,21 @@ def _lexical(error: ParseError, span: Span[str]) -> Diagnostic:
     return Diagnostic(code, message, location_of(span), max(len(span), 1), help=help)
 
 
-def _foreign(char: str) -> str:
-    """`unexpected character U+00A0 (NO-BREAK SPACE)`: some cannot be seen."""
+def _foreign(char: str) -> tuple[str, str]:
+    """
+    `unexpected character U+00A0 (NO-BREAK SPACE)`: some cannot be seen; and the help.
+
+    What is an ASCII character of another width is meant for it.
+    """
     import unicodedata  # only here, and large
 
     name = unicodedata.name(char, "")
     shown = f" ({name})" if name else ""
     seen = f" {char}" if char.isprintable() else ""
-    return f"unexpected character{seen} U+{ord(char):04X}{shown}"
+    plain = unicodedata.normalize("NFKC", char)
+    help = f"write {plain}" if plain.isascii() and plain.strip() else ""
+    message = f"unexpected character{seen} U+{ord(char):04X}{shown}"
+    return message, _FOREIGN_HELP.get(char, help)
 
 
 def _bad_number(text: str, position: int) -> tuple[int, int, str] | None:

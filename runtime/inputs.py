@@ -104,7 +104,7 @@ def as_storage(
         else:
             return None, f"{name}.astype({_numpy_name(dtype)})"
     if not _fits(array.shape, shape):
-        return None, _reshape_hint(name, array.shape, shape)
+        return None, _shape_hint(name, array.shape, shape)
     # ascontiguousarray makes an array of rank 1 from one of rank 0.
     return np.ascontiguousarray(array).reshape(array.shape), ""
 
@@ -145,16 +145,18 @@ def _fits(given: tuple[int, ...], wanted: tuple[int | None, ...]) -> bool:
     )
 
 
-def _reshape_hint(
+def _shape_hint(
     name: str, given: tuple[int, ...], wanted: tuple[int | None, ...]
 ) -> str:
     """
     `np.reshape(a, (16, 8, 2))` where the elements fit, else the empty string.
 
-    Nor for an array of the right rank: it is rather transposed than to be reshaped.
+    An array of the right rank is rather transposed than to be reshaped: `a.T`.
     """
     if len(given) == len(wanted):
-        return ""
+        if not _fits((*given[:-2], *given[:-3:-1]), wanted):
+            return ""
+        return f"{name}.T" if len(given) == 2 else f"np.swapaxes({name}, -2, -1)"
     count = int(np.prod(given, dtype=object))
     fixed = int(np.prod([size for size in wanted if size is not None], dtype=object))
     unknown = wanted.count(None)

@@ -114,6 +114,8 @@ def test_the_program_is_right() -> None:
         ('"in"', "in", "4:49", "an attribute is expected here", 'double quotes: "in"'),
         ('"p"', '"p', "7:47", "this string does not end on its line", ""),
         # Characters that come with text from documents.
+        ("%a, %y", "%a\uff0c %y", "8:20", "U+FF0C (FULLWIDTH COMMA)", "write ,"),
+        ("%a, %y", "%a, \uff05y", "8:22", "U+FF05 (FULLWIDTH PERCENT SIGN)", "write %"),
         ("add %a", "add\u00a0%a", "8:17", "U+00A0 (NO-BREAK SPACE)", "a plain blank"),
         ("pypto.add", "pypto.\u200badd", "8:14", "U+200B", "leave out"),
         ("->", "\u2192", "1:44", "U+2192", "write ->"),

@@ -270,6 +270,16 @@ class TestFiles:
         assert "Also missing: 'groups'" in text
         assert "Not used: 'b'" in text
 
+    def test_wrong_shape_of_the_last_two_axes(self) -> None:
+        given = {**arrays(), "scales": np.zeros((16, 2, 8), np.uint8)}
+        with pytest.raises(CompileError) as error:
+            accept(GROUPS, given, "in.npz", Bindings())
+        assert "np.swapaxes(scales, -2, -1)" in message(error)
+        given["scales"] = np.zeros((16, 8, 3), np.uint8)
+        with pytest.raises(CompileError) as error:
+            accept(GROUPS, given, "in.npz", Bindings())
+        assert "swapaxes" not in message(error)
+
     @pytest.mark.parametrize(
         ("name", "array", "expected"),
         [
@@ -277,6 +287,7 @@ class TestFiles:
             ("x", np.zeros((2, 4), np.uint32), "x.astype(np.float32)"),
             ("x", np.zeros((2, 5), np.float32), "has shape (2, 5) float32"),
             ("x", np.zeros(4, np.float32), "np.reshape(x, (1, 4))"),
+            ("x", np.zeros((4, 2), np.float32), "axis 1 is 2, not 4  x.T"),
             ("n", np.float32(1), "a single integer"),
             ("n", np.array([1]), "a single integer"),
             ("mask", np.ones(4, np.int8), "mask.astype(bool)"),
