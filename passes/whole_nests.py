@@ -272,9 +272,11 @@ class NestBody:
         access = indexed(op)
         if per_of(access) != "row" or access.memory_dims != (None, 1):
             raise UnfitError("its body holds an indexing op that gathers no rows")
-        read = [access.memory, *access.indices, access.table]
-        if any(v and self.is_inside(window_of(v, self.shapes).base) for v in read):
-            raise UnfitError("it gathers from or by what the body makes")
+        for value in (access.memory, *access.indices, access.table):
+            base = value and window_of(value, self.shapes).base
+            if base and self.is_inside(base):
+                how = "from" if value is access.memory else "by"
+                raise UnfitError(f"it gathers {how} {name_of(base)}, made in the body")
         self._measure(op.results[0])
         most = self.sizes[op.results[0]].most_rows
         self.indices |= dict.fromkeys(access.indices, most)

@@ -86,13 +86,28 @@ func.func @together(%x: tensor<64x96xi8>, %s: tensor<64x1xf32>, %at: tensor<4x16
 }
 
 // Indices must be known before.
-// REMARK: :[[# @LINE + 3]]:8: remark[PTO331]: the body of the loop is no single task: it gathers from or by what the body makes
+// REMARK: :[[# @LINE + 3]]:8: remark[PTO331]: the body of the loop is no single task: it gathers by %i, made in the body
 func.func @computed(%x: tensor<64x64xf16>, %at: tensor<4x16xi32>, %w: tensor<64x64xf16>) -> tensor<4x16x64xf32> {
   %e = pypto.empty[4, 16, 64] : tensor<4x16x64xf32>
   %r = pypto.forall (%t = 0 to 4) outs(%o = %e) {
     %v = pypto.view %at[%t, :]
     %i = pypto.add %v, 1
     %g = pypto.gather_rows %x at %i
+    %y = pypto.matmul %g, %w
+    pypto.store %y into %o[%t, 0, 0]
+  }
+  func.return %r : tensor<4x16x64xf32>
+}
+
+// Nor are rows made in the loop.
+// REMARK: :[[# @LINE + 3]]:8: remark[PTO331]: the body of the loop is no single task: it gathers from %n, made in the body
+func.func @negated(%x: tensor<4x64x64xf16>, %at: tensor<4x16xi32>, %w: tensor<64x64xf16>) -> tensor<4x16x64xf32> {
+  %e = pypto.empty[4, 16, 64] : tensor<4x16x64xf32>
+  %r = pypto.forall (%t = 0 to 4) outs(%o = %e) {
+    %v = pypto.view %x[%t, :, :]
+    %n = pypto.neg %v
+    %i = pypto.view %at[%t, :]
+    %g = pypto.gather_rows %n at %i
     %y = pypto.matmul %g, %w
     pypto.store %y into %o[%t, 0, 0]
   }
