@@ -6,6 +6,8 @@ any, and is out of memory where it packs the elements of such a type.
 
 from __future__ import annotations
 
+from typing import cast
+
 from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Attribute, TypeAttribute
 
@@ -28,9 +30,12 @@ class LimitedParser(QuickParser):
     def _parse_optional_integer_or_float_type(self) -> TypeAttribute | None:
         span = self._current_token.span
         found = super()._parse_optional_integer_or_float_type()
-        if isinstance(found, IntegerType) and found.width.data > MOST_BITS:
+        if not isinstance(found, IntegerType):
+            return found
+        integer = cast(IntegerType, found)
+        if integer.width.data > MOST_BITS:
             self.raise_error(f"an integer has at most {MOST_BITS} bits", span)
-        return found
+        return integer
 
     def _parse_optional_builtin_attr(self) -> Attribute | None:
         start = self.pos
