@@ -61,10 +61,10 @@ def register_pass(cls: _Class) -> _Class:
     """
     Makes a pass of one's own known by its name, for pipelines; to be used as decorator.
 
-    A later class of the same name takes the place of an earlier one, as in a notebook.
-    Raises `TypeError` for what is no pass, or has no name, summary or `run`, or options
-    that are no fields of a dataclass; `ValueError` for a name that no pipeline can
-    hold, or that one of the compiler's passes has.
+    In a notebook, or where a module is loaded again, a later class takes the place of
+    an earlier one. Raises `TypeError` for what is no pass, or has no name, summary or
+    `run`, or options that are no fields of a dataclass; `ValueError` for a name that no
+    pipeline can hold, or that one of the compiler's passes or another class has.
     """
     from pyptoc.passes.base import PyptocPass
 
@@ -83,8 +83,17 @@ def register_pass(cls: _Class) -> _Class:
         raise ValueError(f"'{name}' is no name of a pass: letters, digits, -, _ and .")
     if name in PASSES:
         raise ValueError(f"the compiler has a pass '{name}' of its own")
+    other = REGISTERED.get(name, cls)
+    if _is_another(other, cls):
+        raise ValueError(f"{cls.__name__} and {other.__name__} are both named '{name}'")
     REGISTERED[name] = cls
     return cls
+
+
+def _is_another(other: type, cls: type) -> bool:
+    """Whether two classes of modules are not one that was defined again."""
+    same = (other.__module__, other.__qualname__) == (cls.__module__, cls.__qualname__)
+    return not same and "__main__" not in (other.__module__, cls.__module__)
 
 
 def pass_names() -> list[str]:

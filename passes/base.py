@@ -36,7 +36,10 @@ class PyptocPass(ModulePass):
     """Whether float results may change by the order of a sum (see `--check-each`)."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        self.run(cast(PyptocContext, ctx), op)
+        found: object = self.run(cast(PyptocContext, ctx), op)
+        if found is not None:
+            what = type(found).__name__
+            raise TypeError(f"run changes the module and returns None, no {what}")
 
     @abstractmethod
     def run(self, ctx: PyptocContext, module: ModuleOp) -> None:

@@ -202,6 +202,11 @@ def test_a_module_is_loaded_for_one_command(tmp_path, capsys) -> None:
         ("mine.py", "x = 1\ny = 1 / 0\n", "mine.py:2: ZeroDivisionError: division"),
         ("mine.py", "import sys\nsys.exit()\n", "mine.py:2: it called sys.exit()"),
         ("mine.py", "\nexit(3)\n", "mine.py:2: it called sys.exit(3)"),
+        (
+            "mine.py",
+            MODULE + MODULE.replace("class ", "class Other"),
+            "OtherMinePass and MinePass are both named 'mine'",
+        ),
         ("mine.py", "\nraise ValueError\n", "mine.py:2: ValueError"),
         ("mine.py", "x = (\n", "mine.py:1: SyntaxError: "),
         ("mine.txt", MODULE, "mine.txt is no Python file"),

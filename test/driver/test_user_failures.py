@@ -130,6 +130,13 @@ def test_an_interrupt_in_code_of_theirs_is_one(folder) -> None:
     assert call(*argv)[0] == 130
 
 
+def test_a_pass_that_returns_a_module(folder) -> None:
+    code, lines = failing("        return module.clone()\n")
+    said = "TypeError: run changes the module and returns None, no ModuleOp"
+    assert code == 2
+    assert lines[0] == f"mine.py:4:1: error[PTO515]: your pass 'mine' failed: {said}"
+
+
 def test_a_module_of_two_blocks(folder) -> None:
     body = """\
         from xdsl.ir import Block
