@@ -138,7 +138,15 @@ def _check_keys(
             length=length,
             rule=NAME_RULE,
         )
-    for key in settings:
+    for key, value in settings.items():
+        if key in ("pypto.data", "pypto.tol") and value.name != key:
+            error(
+                place,
+                "PTO143",
+                f"{key} of {what} is {value}",
+                length=length,
+                rule=f"it is #{key}<..>",
+            )
         full = f"pypto.{key.removeprefix('pypto.')}"
         if key not in known and (key.startswith("pypto.") or full in known):
             error(

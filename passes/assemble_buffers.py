@@ -361,7 +361,7 @@ def unsupported(op: Operation) -> None:
         "PTO190",
         f"'{op.name}' is not lowered yet",
         rule="assemble-buffers can place only tensors that tasks compute",
-        help="`--run --compile-to=tensor` interprets the program as it is",
+        help="--run --compile-to=tensor interprets it",
     )
 
 

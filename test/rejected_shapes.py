@@ -241,6 +241,8 @@ SHAPES: dict[str, list[tuple[str, str, str, str, str]]] = {
     "index": [
         (X, "index %x + 1", "PTO134", "%x is tensor<4x8xf32>, not index", "index"),
         ("%n: index", "index %n / 2", "PTO145", "no / for integers", "floordiv"),
+        ("%n: index", "index %n // 2", "PTO145", "// for integers", "floordiv"),
+        ("%n: index", "index %n + 1 // %n : index", "PTO145", "// for", "floordiv"),
         ("%n: index", "index %n + 1.5", "PTO145", "1.5 is no integer", "write"),
         ("%n: index", "index foo(%n)", "PTO145", "'foo' is no operator", "floordiv"),
         ("%n: index", "index %n +", "PTO145", "ends too early", "operand"),

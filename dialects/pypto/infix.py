@@ -19,6 +19,7 @@ from pyptoc.dialects.pypto.call import Call
 from pyptoc.dialects.rejected import has_error
 from pyptoc.dialects.subscripts import INDEX
 
+_DIVISIONS = "write floordiv (rounds down) or ceildiv (rounds up)"
 MAX_DEPTH = 60
 WORDS = ("floordiv", "ceildiv", "mod", "min", "max", "ne")
 _EOF, _INTEGER, _VALUE = (
@@ -26,6 +27,8 @@ _EOF, _INTEGER, _VALUE = (
     MLIRTokenKind.INTEGER_LIT,
     MLIRTokenKind.PERCENT_IDENT,
 )
+_QUOTIENT = re.compile(r"[ \t]*//[ \t]*(?:[0-9]+|%[\w.$-]+)[ \t]*(?=[\n:]|$)")
+"""A comment that is an operand: Python divides so."""
 _PAIRS = {"=": "==", "<": "<=", ">": ">="}
 
 
@@ -110,6 +113,7 @@ def parse_infix(call: Call, parser: LocParser) -> Expr | Compare:
     except ExprSyntaxError as wrong:
         _raise_syntax(parser, tokens, str(wrong))
     _check_constants(call, expr)
+    _check_comment(tokens.last, parser)
     _check_end(call, parser)
     if poisoned:
         raise PoisonedError
@@ -165,6 +169,19 @@ def _check_constants(call: Call, expr: Expr | Compare) -> None:
             call.error("PTO145", f"{side.constant} does not fit in 64 bits")
 
 
+def _check_comment(last: Span[str], parser: LocParser) -> None:
+    """`%n // 2` is not silently `%n`."""
+    found = _QUOTIENT.match(parser.text, last.end)
+    if found is not None:
+        at = parser.text.index("//", last.end)
+        error(
+            Span(at, at + 2, last.input),
+            "PTO145",
+            "there is no // for integers: it begins a comment",
+            help=_DIVISIONS,
+        )
+
+
 def _check_end(call: Call, parser: LocParser) -> None:
     """What follows on the same line must be `,`, `:` or `{`, not more expression."""
     token = parser.token
@@ -186,7 +203,7 @@ def _check_end(call: Call, parser: LocParser) -> None:
             token.span,
             "PTO145",
             "there is no / for integers",
-            help="write floordiv (rounds down) or ceildiv (rounds up)",
+            help=_DIVISIONS,
         )
     known = token.kind == MLIRTokenKind.BARE_IDENT and written != "loc"
     if known and "." not in written:

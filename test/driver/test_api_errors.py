@@ -218,6 +218,15 @@ def test_what_is_no_source(wrong) -> None:
         pyptoc.compile(wrong)
 
 
+def test_what_no_task_computes() -> None:
+    text = TEXT.replace("pypto.mul %x, %s", "arith.addf %x, %x : tensor<?x64xf32>")
+    with pytest.raises(pyptoc.CompileError) as failure:
+        pyptoc.compile(text)
+    (found,) = failure.value.diagnostics
+    assert found.message == "'arith.addf' is not lowered yet"
+    assert found.help == 'pipeline="" and run() interpret it'
+
+
 def test_an_empty_text_is_no_path() -> None:
     with pytest.raises(pyptoc.CompileError, match="there is no operation in this text"):
         pyptoc.compile("")

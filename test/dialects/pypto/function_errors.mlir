@@ -158,3 +158,19 @@ module attributes {pypto.cases = 3} {
 // CHECK: help: did you mean pypto.cases?
 module attributes {pypto.case = {a = {t = 3}}} {
 }
+
+// -----
+
+// CHECK: :[[# @LINE + 2]]:22: error[PTO143]: pypto.data of %x is "uniform"
+// CHECK: rule: it is #pypto.data<..>
+func.func @data_text(%x: tensor<4xf32> {pypto.data = "uniform"}) {
+  func.return
+}
+
+// -----
+
+// CHECK: :[[# @LINE + 2]]:1: error[PTO143]: pypto.tol of result 0 is "loose"
+// CHECK: rule: it is #pypto.tol<..>
+func.func @tol_number(%x: tensor<4xf32>) -> (tensor<4xf32> {pypto.tol = "loose"}) {
+  func.return %x : tensor<4xf32>
+}

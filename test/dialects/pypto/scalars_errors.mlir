@@ -11,6 +11,17 @@ func.func @slash(%n: index) {
 
 // -----
 
+func.func @quotient(%n: index) {
+  // CHECK: :[[# @LINE + 2]]:23: error[PTO145]: there is no // for integers: it begins a comment
+  // CHECK: help: write floordiv (rounds down) or ceildiv (rounds up)
+  %y = pypto.index %n // 2
+  // CHECK-NOT: :[[# @LINE + 1]]:
+  %z = pypto.index %n // 2 pages
+  func.return
+}
+
+// -----
+
 func.func @percent(%n: index) {
   // CHECK: :[[# @LINE + 2]]:23: error[PTO107]: % is not an operator: it starts the name of a value
   // CHECK: help: for the remainder write %a mod %b
