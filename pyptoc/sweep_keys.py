@@ -9,6 +9,7 @@ point to find out.
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Iterable, Sequence
 from copy import deepcopy
 from dataclasses import field
@@ -38,6 +39,8 @@ LEVELS = {"m": (1, 2), "n": (1, 2), "k": (1, 3)}
 """Parts of a cube tile, and how many numbers give one."""
 
 PARTS = ("split_k", "walk", "assign", VEC)
+FEW = 3
+"""Keys that an error names."""
 HEADS = {"tile": "tile.m", **{part: part for part in PARTS}, "bind": "bind.NAME",
          "machine": "machine"}  # fmt: skip
 """How keys begin, and one that begins so; all else begins with the name of a pass."""
@@ -122,7 +125,8 @@ def setting_of(axis: Axis, operator: Operator) -> Setting:
         f"'{axis.name}' is nothing that can be swept",
         rule="a key is tile.m, tile.k, tile.n, tile.TAG.m, split_k, walk, assign, vec, "
         "PASS.OPTION, bind.NAME, machine or machine.KEY",
-        help=_meant(head, present),
+        help=_meant(head, present)
+        or (f"did you mean tile.{axis.name}?" if rest in LEVELS else ""),
     )
 
 
@@ -343,5 +347,14 @@ def _path(axis: Axis, name: str, paths: Iterable[tuple[str, ...]]) -> tuple[str,
     at.fail(
         f"no key of a machine is '{name}'",
         rule="docs/machines.md lists the keys; the end of one is enough",
-        help=did_you_mean(name, [*known, *ends]),
+        help=_key_meant(name, known) or did_you_mean(name, [*known, *ends]),
     )
+
+
+def _key_meant(name: str, known: Sequence[str]) -> str:
+    """Of the few keys with all words of a name: `cube_cores` is `cores.cube`."""
+    words = set(re.split(r"[._]", name))
+    found = [key for key in known if words <= set(re.split(r"[._]", key))]
+    if len(found) == 1:
+        return f"did you mean {found[0]}?"
+    return f"it may be one of {', '.join(found)}" if 0 < len(found) <= FEW else ""

@@ -179,6 +179,7 @@ def _pipeline(changed: str) -> str:
 
 BAD_KEYS = [
     ("til.m=3", 1, "did you mean tile.m?"),
+    ("proj.m=3", 1, "did you mean tile.proj.m?"),
     ("bindM=3", 1, "did you mean bind.NAME?"),
     ("plan-memry.slots=3", 1, "did you mean plan-memory.OPTION?"),
     ("inline=2", 1, "pyptoc --list-passes lists the options"),
@@ -198,6 +199,8 @@ BAD_KEYS = [
     ("plan-memory=1", 1, "pyptoc --list-passes lists the options"),
     ("bind.N=1", 6, "names: M, a, b"),
     ("bind.M=1,-1", 10, "a size is 0 to 2^63 - 1"),
+    ("machine.cube_cores=1", 9, "did you mean cores.cube?"),
+    ("machine.cores=1", 9, "one of cores.cube, cores.vector, cores.clock_ghz"),
     ("machine.clock_gz=1", 9, "did you mean clock_ghz?"),
     ("machine.clock_ghz=1,0", 21, "must be a number above 0"),
     ("machine.bytes_per_cycle=1", 9, "routes.gm.l1.bytes_per_cycle"),
