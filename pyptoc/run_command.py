@@ -124,7 +124,8 @@ class RunCommand:
         results, checked = run_checked(
             module, self.machine, values, name, seed, numbers
         )
-        return results, f"   {checked.text}"
+        said = {"nan": "; 0 NaN, 0 infinities made", "overflow": "; 0 casts saturated"}
+        return results, f"   {checked.text}{said.get(check or '', '')}"
 
     def _verdict(self, lines: list[str], results: dict[str, Any]) -> int:
         from pyptoc.runtime.compare import compare

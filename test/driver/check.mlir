@@ -4,6 +4,8 @@
 // RUN: pyptoc %s --check=trips | filecheck %s --check-prefix=TRIPS
 // RUN: pyptoc %s --run --check --random-inputs=1 | filecheck %s --check-prefix=DONE
 // RUN: pyptoc %s --run --check --seed=3 --random-inputs=1 | filecheck %s --check-prefix=DONE
+// RUN: pyptoc %s --run --check=nan --random-inputs=1 | filecheck %s --check-prefix=NAN
+// RUN: pyptoc %s --run --check=overflow --random-inputs=1 | filecheck %s --check-prefix=OVERFLOW
 // RUN: not pyptoc %s --seed=3 --run 2>&1 | filecheck %s --check-prefix=SEED
 // RUN: not pyptoc %s --compile-to=tensor --run --check --random-inputs=1 2>&1 | filecheck %s --check-prefix=LEVEL
 
@@ -13,7 +15,10 @@
 // TRIPS: hazards checked
 // TRIPS-SAME: and at 0 other sizes
 // DONE: run {{.*}} hazards checked: 0 races
+// DONE-NOT: made
 // DONE: result0
+// NAN: run {{.*}} hazards checked: 0 races{{.*}}; 0 NaN, 0 infinities made
+// OVERFLOW: run {{.*}} hazards checked: 0 races{{.*}}; 0 casts saturated
 // SEED: --seed needs --run --check
 // LEVEL: error[PTO290]: there are no kernels to check
 
