@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import field
+from operator import attrgetter
 from typing import TYPE_CHECKING, cast
 
 from xdsl.dialects.builtin import ModuleOp
@@ -24,7 +25,7 @@ from pyptoc.dialects.diagnostics import MAX_ERRORS, CompileError, Diagnostic, No
 from pyptoc.dialects.error_list import limited
 from pyptoc.dialects.near import did_you_mean
 from pyptoc.dialects.record import record
-from pyptoc.dialects.verify_op import Look, kind_of, look_of, verify_op
+from pyptoc.dialects.verify_op import OpKind, is_right, kind_of, verify_op
 from pyptoc.dialects.words import counted
 
 if TYPE_CHECKING:
@@ -41,8 +42,9 @@ _REASONS = (
 """What xDSL says, and what is said here."""
 OPERATION, DOMINANCE, SYMBOL, LAUNCH = "PTO170", "PTO171", "PTO172", "PTO173"
 
+_type_of = attrgetter("_type")
 
-Snapshot = list[tuple[Operation, Look, tuple[object, ...]]]
+Snapshot = list[tuple[Operation, *tuple[object, ...]]]
 """All that the verification of an isolated operation depends on; see `snapshot_of`."""
 
 
@@ -108,9 +110,29 @@ def snapshot_of(isolated: Operation) -> Snapshot:
 
 
 def _collect(op: Operation, found: Snapshot) -> None:
-    blocks = [block for region in op.regions for block in region.blocks]
-    operands, successors = op._operands, op._successors  # pyright: ignore[reportPrivateUsage]
-    found.append((op, look_of(op), (op.parent, *operands, *successors, *blocks)))
+    # The views of xDSL's properties are not made: this is asked of each operation.
+    operands = op._operands  # pyright: ignore[reportPrivateUsage]
+    known = (
+        op,
+        op.parent,
+        operands,
+        tuple(map(_type_of, operands)),
+        tuple(map(_type_of, op.results)),
+        dict(op.properties),
+        dict(op.attributes),
+        op._successors,  # pyright: ignore[reportPrivateUsage]
+    )
+    if not op.regions:
+        found.append(known)
+        return
+    blocks: list[Block] = []
+    for region in op.regions:
+        block = region.first_block
+        while block is not None:
+            blocks.append(block)
+            block = block.next_block
+    arguments = [tuple(map(_type_of, block.args)) for block in blocks]
+    found.append((*known, *blocks, *arguments))
     for block in blocks:
         inner = block.first_op
         while inner is not None:
@@ -128,10 +150,9 @@ class _Verifier:
         self.found: list[Diagnostic] = []
         self.visible: set[int] = set()
         """The `id` of each value that is visible."""
-        self.looks: dict[Operation, Look] = {}
-        """Of the operations of the isolated one that is looked at."""
-        self.earlier: dict[Operation, Look] = {}
-        """Those of them when it was found right the last time."""
+        self.unchanged: set[int] = set()
+        """The `id` of each operation that is as it was when it was found right, of the
+        isolated one that is looked at."""
         self.launches: list[LaunchOp] = []
         self.calls: list[Operation] = []
 
@@ -142,9 +163,13 @@ class _Verifier:
 
     def check(self, op: Operation) -> None:
         """The operation and all in it; its results become visible."""
-        if not kind_of(op).is_isolated or isinstance(op, ModuleOp):
-            self._check(op)
-            return
+        kind = kind_of(op)
+        if kind.is_isolated and not isinstance(op, ModuleOp):
+            self._check_isolated(op, kind)
+        else:
+            self._check(op, kind)
+
+    def _check_isolated(self, op: Operation, kind: OpKind) -> None:
         snapshot = snapshot_of(op)
         known = self.verified.known.get(op)
         if known is not None and known.snapshot == snapshot:
@@ -153,27 +178,29 @@ class _Verifier:
                 self._verify(call)
             return
         launches, calls = len(self.launches), len(self.calls)
-        self.looks = {each: look for each, look, _ in snapshot}
-        self.earlier = {each: look for each, look, _ in known.snapshot} if known else {}
-        self._check(op)
+        earlier = {id(entry[0]): entry for entry in known.snapshot} if known else {}
+        self.unchanged = {
+            id(entry[0]) for entry in snapshot if earlier.get(id(entry[0])) == entry
+        }
+        self._check(op, kind)
         self.fresh[op] = Right(snapshot, self.launches[launches:], self.calls[calls:])
 
-    def _check(self, op: Operation) -> None:
+    def _check(self, op: Operation, kind: OpKind) -> None:
         operands = op._operands  # pyright: ignore[reportPrivateUsage]
-        if not self.visible.issuperset(map(id, operands)):
+        if operands and not self.visible.issuperset(map(id, operands)):
             self._undefined(op)
-        self._verify(op)
+        # A module only checks its symbols, which is done better below.
+        unchanged = id(op) in self.unchanged
+        if op.__class__ is not ModuleOp and not is_right(op, kind, unchanged=unchanged):
+            self._verify(op, unchanged=unchanged)
         if op.regions:
             self._check_regions(op)
         self.visible.update(map(id, op.results))
 
-    def _verify(self, op: Operation) -> None:
-        """The operation by itself, and against what it calls."""
+    def _verify(self, op: Operation, *, unchanged: bool = False) -> None:
+        """The operation by itself; what it refers to is looked at later."""
         try:
-            # A module only checks its symbols, which is done better below.
-            if op.__class__ is not ModuleOp:
-                look = self.looks.get(op) or look_of(op)
-                verify_op(op, look, self.earlier.get(op))
+            verify_op(op, unchanged=unchanged)
         except CompileError as failure:
             self.found.extend(failure.diagnostics)
         except VerifyException as failure:
@@ -215,16 +242,14 @@ class _Verifier:
             self._check_block(block)
 
     def _check_block(self, block: Block) -> None:
-        self.visible.update(map(id, block.args))
+        here = list(map(id, block.args))
+        self.visible.update(here)
         op = block.first_op
         while op is not None:
             self.check(op)
+            here += map(id, op.results)
             op = op.next_op
-        self.visible.difference_update(map(id, block.args))
-        op = block.first_op
-        while op is not None:
-            self.visible.difference_update(map(id, op.results))
-            op = op.next_op
+        self.visible.difference_update(here)
 
     def _undefined(self, op: Operation) -> None:
         for number, operand in enumerate(op.operands):

@@ -10,20 +10,24 @@ remains are verifiers that look further: at what stands around it, or in its bod
 What was found right is remembered as long as the process lives: programs have most of
 their operations in common.
 
-What is remembered are numbers: equal types and other attributes have the same one. An
-attribute knows its own, so that its fields are hashed once, not with each operation.
+A look is made of numbers: equal types and other attributes have the same one. An
+attribute knows its own, so that its fields are hashed and compared once, not with each
+operation.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from itertools import count
+from operator import attrgetter
 from typing import Any, TypeAlias
 
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, Operation, Region, SSAValue
+from xdsl.irdl import IRDLOperation
 from xdsl.traits import IsolatedFromAbove, IsTerminator, NoTerminator, OpTrait
 
 from pyptoc.dialects.op_definition import Verify, is_verified_alone, own_verifier
+from pyptoc.dialects.op_form import OpFields
 from pyptoc.dialects.record import record
 
 Look: TypeAlias = tuple[object, ...]
@@ -40,10 +44,16 @@ class OpKind:
     """Whether the last operation of its body need be no terminator."""
     further: tuple[Verify, ...] | None
     """What looks further than the look of an operation; None: everything may."""
+    fields: tuple[OpFields, tuple[Verify, ...]] | None
+    """What its fields ask for, and what is verified beside; None: it is not known."""
+    refers: bool
+    """Whether it has to fit a kernel or another function."""
 
 
 RIGHT: set[Look] = set()
-"""What operations look like that were found right, in numbers (see `_in_numbers`)."""
+"""What operations look like that were found right."""
+FORMS: set[Hashable] = set()
+"""The forms (`op_form.py`) of operations that were found right."""
 
 MOST_REMEMBERED = 50_000
 """Looks, of about 0.5 kB each, and attributes: those of some hundred programs."""
@@ -54,6 +64,12 @@ _UNUSED = count(1)
 """A number is not given twice, so one that is forgotten stands for nothing else."""
 _OWN_NUMBER = "_pyptoc_number"
 """Where an attribute keeps its number, beside its fields."""
+_number_of = attrgetter(_OWN_NUMBER)
+_number_of_type = attrgetter(f"_type.{_OWN_NUMBER}")
+"""Of a value's type. Where there is no number yet, both raise `AttributeError`."""
+
+REFERRING = ("npu.launch", "func.call")
+"""What has to fit a kernel or another function."""
 
 _KINDS: dict[type[Operation], OpKind] = {}
 
@@ -61,20 +77,27 @@ _KINDS: dict[type[Operation], OpKind] = {}
 def kind_of(op: Operation) -> OpKind:
     """The kind of an operation's class."""
     cls = op.__class__
-    if cls not in _KINDS:
-        _KINDS[cls] = OpKind(
+    kind = _KINDS.get(cls)
+    if kind is None:
+        further, fields = _verifiers(cls)
+        kind = _KINDS[cls] = OpKind(
             op.has_trait(IsolatedFromAbove, value_if_unregistered=False),
             op.has_trait(IsTerminator, value_if_unregistered=False),
             op.has_trait(NoTerminator),
-            _further(cls),
+            further,
+            fields,
+            op.name in REFERRING,
         )
-    return _KINDS[cls]
+    return kind
 
 
-def _further(cls: type[Operation]) -> tuple[Verify, ...] | None:
+def _verifiers(
+    cls: type[Operation],
+) -> tuple[tuple[Verify, ...] | None, tuple[OpFields, tuple[Verify, ...]] | None]:
+    """What is asked of an operation of a known look, and of a known form."""
     own = own_verifier(cls)
-    if own is None:
-        return None
+    if own is None or not issubclass(cls, IRDLOperation):
+        return None, None
     # What crosses into an isolated body is found where it is used.
     traits = [
         trait.verify
@@ -82,7 +105,8 @@ def _further(cls: type[Operation]) -> tuple[Verify, ...] | None:
         if type(trait).verify is not OpTrait.verify
         and not isinstance(trait, IsolatedFromAbove)
     ]
-    return (*traits, *(() if is_verified_alone(own) else (own,)))
+    further = traits if is_verified_alone(own) else [*traits, own]
+    return tuple(further), (OpFields.of(cls), (*traits, own))
 
 
 def look_of(op: Operation) -> Look:
@@ -90,42 +114,52 @@ def look_of(op: Operation) -> Look:
     Class, types, properties and attributes, which operands are the same value, and the
     arguments of each body.
     """
+    try:
+        return _look_of(op)
+    except AttributeError:
+        _give_numbers(op)
+        return _look_of(op)
+
+
+def _look_of(op: Operation) -> Look:
     # The views of xDSL's properties are not made: this is asked of each operation.
     operands = op._operands  # pyright: ignore[reportPrivateUsage]
+    properties, attributes = op.properties, op.attributes
     look = (
         op.__class__,
         _repeated(operands) if len(operands) > 1 else (),
-        tuple([value._type for value in operands]),  # pyright: ignore[reportPrivateUsage]
-        tuple([value._type for value in op.results]),  # pyright: ignore[reportPrivateUsage]
-        tuple(op.properties.items()),
-        tuple(op.attributes.items()),
+        tuple(map(_number_of_type, operands)),
+        tuple(map(_number_of_type, op.results)),
+        tuple(properties),
+        tuple(map(_number_of, properties.values())),
+        tuple(attributes),
+        tuple(map(_number_of, attributes.values())),
     )
     if not op.regions:
         return look
-    blocks = [tuple(region.blocks) for region in op.regions]
-    return (*look, *(tuple(block.arg_types for block in each) for each in blocks))
+    return (*look, *map(_look_of_arguments, op.regions))
 
 
-def is_known(look: Look) -> bool:
-    """Whether an operation that looks so was found right, and is remembered."""
-    return _in_numbers(look) in RIGHT
+def _look_of_arguments(region: Region) -> Look:
+    block = region.first_block
+    if block is not None and block.next_block is None:  # nearly always
+        return tuple(map(_number_of_type, block.args))
+    arguments = [tuple(map(_number_of_type, each.args)) for each in region.blocks]
+    return (None, *arguments)
 
 
-def _in_numbers(look: Any) -> Look:
-    """A look with numbers for its attributes: quick to hash and to compare."""
-    kind, repeated, operands, results, properties, attributes, *regions = look
-    return (
-        kind,
-        repeated,
-        tuple([_number(type) for type in operands]),
-        tuple([_number(type) for type in results]),
-        tuple([(name, _number(value)) for name, value in properties]),
-        tuple([(name, _number(value)) for name, value in attributes]),
-        *[
-            tuple([tuple([_number(type) for type in types]) for types in blocks])
-            for blocks in regions
-        ],
-    )
+def _give_numbers(op: Operation) -> None:
+    """All attributes that the look of an operation is made of have a number then."""
+    arguments = [
+        argument
+        for region in op.regions
+        for block in region.blocks
+        for argument in block.args
+    ]
+    for value in (*op.operands, *op.results, *arguments):
+        _number(value.type)
+    for attribute in (*op.properties.values(), *op.attributes.values()):
+        _number(attribute)
 
 
 def _number(attribute: Attribute) -> int:
@@ -149,26 +183,62 @@ def _repeated(operands: Sequence[SSAValue]) -> tuple[int, ...]:
     return tuple(map(values.index, values))
 
 
-def verify_op(op: Operation, look: Look, earlier: Look | None = None) -> None:
+def is_right(op: Operation, kind: OpKind, *, unchanged: bool) -> bool:
+    """
+    Whether nothing need be asked of an operation, which is so of most.
+
+    unchanged: it looks as it did when it was found right.
+    """
+    return (
+        kind.further == ()
+        and not kind.refers
+        and (op._next_op is not None or _may_stand(op, kind))  # pyright: ignore[reportPrivateUsage]
+        and not op._successors  # pyright: ignore[reportPrivateUsage]
+        and (unchanged or look_of(op) in RIGHT)
+    )
+
+
+def verify_op(op: Operation, *, unchanged: bool = False) -> None:
     """
     Raises what the verifiers of an operation raise; those of nested ones are not run.
 
-    look: of this operation, by `look_of`; earlier: how it looked when it was found
-    right the last time, if it was.
+    unchanged: it looks as it did when it was found right.
     """
     kind = kind_of(op)
     if op._successors or not _may_stand(op, kind):  # pyright: ignore[reportPrivateUsage]
         op.verify(verify_nested_ops=False)
-    elif kind.further is None:
+        return
+    if kind.further is None:
         op.verify_()
-    elif look == earlier or is_known(look):
+        return
+    look = () if unchanged else look_of(op)
+    if unchanged or look in RIGHT:
         for verify in kind.further:
             verify(op)
     else:
+        _verify_new(op, look, kind)
+        _remember(RIGHT, look)
+
+
+def _verify_new(op: Operation, look: Look, kind: OpKind) -> None:
+    """Verifies what does not look like anything that was found right."""
+    if kind.fields is None:
         op.verify_()
-        if len(RIGHT) >= MOST_REMEMBERED:
-            RIGHT.clear()
-        RIGHT.add(_in_numbers(look))
+        return
+    fields, others = kind.fields
+    form = fields.form_of(op, look)
+    if form in FORMS:
+        for verify in others:
+            verify(op)
+    else:
+        op.verify_()
+        _remember(FORMS, form)
+
+
+def _remember(known: set[Any], what: Hashable) -> None:
+    if len(known) >= MOST_REMEMBERED:
+        known.clear()
+    known.add(what)
 
 
 def _may_stand(op: Operation, kind: OpKind) -> bool:

@@ -19,7 +19,7 @@ from pyptoc.dialects.diagnostics import CompileError
 from pyptoc.dialects.npu import KernelOp
 from pyptoc.dialects.parsing import parse_module
 from pyptoc.dialects.verify import Verified, verify_module
-from pyptoc.dialects.verify_op import RIGHT
+from pyptoc.dialects.verify_op import FORMS, RIGHT
 
 TEXT = """
 npu.kernel @k (%i) (%x: memref<16x64xf32, "gm">, %m: index) on vector {
@@ -164,6 +164,7 @@ def test_what_is_as_it_was_is_not_looked_at(
 
     monkeypatch.setattr(OpDef, "verify", counted)
     RIGHT.clear()
+    FORMS.clear()
     verified = Verified()
     verify_module(module, verified)
     assert "tile.load" in seen
