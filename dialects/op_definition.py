@@ -10,7 +10,8 @@ So it is with the operations of xDSL's own dialects whose modules are first impo
 within `defined_when_used`.
 
 The decorator also keeps each class's own verifier (`own_verifier`), in front of which
-xDSL puts that of the fields, and lets fields of operands remember where they are.
+xDSL puts that of the fields, lets fields of operands remember where they are, and makes
+`isinstance` quick (`plain_classes.py`).
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from xdsl import irdl
 from xdsl.ir import Operation, OpTraits
 from xdsl.irdl import IRDLOperation, OpDef, VarIRConstruct, irdl_op_definition
 from xdsl.irdl.operations import BaseAttrAccessor
+
+from pyptoc.dialects.plain_classes import make_plain
 
 if TYPE_CHECKING:
     _Method = classmethod[Any, ..., Any]
@@ -95,6 +98,7 @@ def op_definition(cls: type[T]) -> type[T]:
     setattr(cls, "traits", _TraitsToCome(define))  # noqa: B010
     if "parse" not in cls.__dict__:
         setattr(cls, "parse", _ParserToCome(cls, define))  # noqa: B010
+    make_plain(cls, IRDLOperation)
     return cls
 
 

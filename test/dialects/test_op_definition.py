@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from abc import ABCMeta
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from threading import Barrier
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 from xdsl import irdl
 from xdsl.context import Context
-from xdsl.dialects.builtin import StringAttr, i32
+from xdsl.dialects.builtin import StringAttr, f32, i32
 from xdsl.ir import Dialect
 from xdsl.irdl import (
     IRDLOperation,
@@ -31,6 +32,10 @@ from xdsl.utils.exceptions import (
 )
 
 from pyptoc.dialects.op_definition import defined_when_used, op_definition
+from pyptoc.dialects.plain_classes import PlainClass
+from pyptoc.dialects.tile import AllocOp, SlotOp
+from pyptoc.dialects.tile_alloc import Allocation
+from pyptoc.dialects.tile_types import BufType, Space
 
 
 def written() -> type[IRDLOperation]:
@@ -134,6 +139,19 @@ def test_of_modules_imported_meanwhile():
     assert not is_defined(lazy)
     assert is_defined(irdl.irdl_op_definition(written()))
     assert lazy.create(result_types=[i32]).word == StringAttr("none")
+
+
+def test_isinstance_is_that_of_any_class():
+    """Of what is defined here; xDSL's own classes stay as they are."""
+    op = AllocOp.make(BufType((16, 16), f32, Space.UB))
+    assert [type(cls) for cls in (AllocOp, Allocation, SlotOp)] == [PlainClass] * 3
+    assert type(IRDLOperation) is ABCMeta
+    assert isinstance(op, Allocation)
+    assert isinstance(op, AllocOp | SlotOp)
+    assert not isinstance(op, SlotOp)
+    assert not isinstance(None, Allocation)
+    with pytest.raises(TypeError, match="abstract"):
+        Allocation()  # pyright: ignore[reportAbstractUsage]
 
 
 def test_what_is_wrong_is_found_then():
