@@ -141,7 +141,7 @@ class MaskCausalOp(PyptoOp, Structured):
             call.error("PTO142", "mask_causal needs 'offset ...'")
         return [inference.mask_causal(call.site, call.type("source"), offset)]
 
-    def structure(self) -> Structure:
+    def _structure(self) -> Structure:
         """One point for each element."""
         return pointwise(self.operands, self.results)
 

@@ -199,7 +199,7 @@ class FullOp(CreatingOp, Structured):
                 help="pypto.expand repeats the elements of a tensor",
             )
 
-    def structure(self) -> Structure:
+    def _structure(self) -> Structure:
         """One point for each element."""
         return pointwise([], self.results)
 
@@ -243,7 +243,7 @@ class ArangeOp(CreatingOp, Structured):
                 )
         return [type]
 
-    def structure(self) -> Structure:
+    def _structure(self) -> Structure:
         """One point for each element."""
         return pointwise([], self.results)
 

@@ -236,7 +236,7 @@ class CastOp(PyptoOp, Structured):
         mode = call.text("mode") or "none"
         return [cast(call.site, call.type("source"), call.properties["target"], mode)]
 
-    def structure(self) -> Structure:
+    def _structure(self) -> Structure:
         """One point for each element."""
         return pointwise(self.operands, self.results)
 

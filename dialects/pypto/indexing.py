@@ -99,7 +99,7 @@ class TopkOp(PyptoOp, Structured):
             call.has("pad_index"),
         )
 
-    def structure(self) -> Structure:
+    def _structure(self) -> Structure:
         """A point for each element; the axis is put in order."""
         axis = self.axis.value.data
         return selecting(self.source, axis, self.results, self.lengths)
@@ -152,7 +152,7 @@ class GatherRowsOp(PyptoOp, Structured):
         source, indices = call.type("source"), call.type("indices")
         return [inference.gather_rows(call.site, source, indices, table)]
 
-    def structure(self) -> Structure:
+    def _structure(self) -> Structure:
         """A point for each element of the rows."""
         axes = range(len(shape_of(self.indices.type)))
         rest = [] if self.table is None else [self.table]
@@ -185,7 +185,7 @@ class GatherOp(PyptoOp, Structured):
         source, indices = map(call.type, ("source", "indices"))
         return [inference.gather(call.site, source, indices, call.int("axis"))]
 
-    def structure(self) -> Structure:
+    def _structure(self) -> Structure:
         """A point for each element; an index for each of them."""
         rank = len(shape_of(self.source.type))
         axis = self.axis.value.data % rank
@@ -222,7 +222,7 @@ class IndexSelectOp(PyptoOp, Structured):
         source, indices = map(call.type, ("source", "indices"))
         return [inference.index_select(call.site, source, indices, call.int("axis"))]
 
-    def structure(self) -> Structure:
+    def _structure(self) -> Structure:
         """A point for each element; an index for each slice."""
         axis = self.axis.value.data % len(shape_of(self.source.type))
         return gathering(self.source, axis, self.indices, [axis], self.result)
@@ -253,7 +253,7 @@ class ArgsortOp(PyptoOp, Structured):
     def infer(cls, call: Call) -> Sequence[Attribute]:
         return [inference.argsort(call.site, call.type("source"), call.int("axis"))]
 
-    def structure(self) -> Structure:
+    def _structure(self) -> Structure:
         """A point for each element; the axis is put in order."""
         return selecting(self.source, self.axis.value.data, self.results, None)
 
@@ -322,7 +322,7 @@ class OneHotOp(PyptoOp, Structured):
     def infer(cls, call: Call) -> Sequence[Attribute]:
         return [inference.one_hot(call.site, call.type("source"), call.int("size"))]
 
-    def structure(self) -> Structure:
+    def _structure(self) -> Structure:
         """Axes (outer.., columns, indices): any of the indices of a row marks it."""
         rank = len(shape_of(self.source.type))
         outer = range(rank - 1)

@@ -116,7 +116,7 @@ class MatmulOp(ProductOp, Structured):
             )
         ]
 
-    def structure(self) -> Structure:
+    def _structure(self) -> Structure:
         """Axes (batch.., m, n, k); bias and output scale lie along n."""
         turned = (self.a_trans is not None, self.b_trans is not None)
         shape = shape_of(self.result.type)
@@ -264,7 +264,7 @@ class ScaledMmOp(ProductOp, Structured):
             )
         ]
 
-    def structure(self) -> Structure:
+    def _structure(self) -> Structure:
         """Axes (batch.., m, n, k); a scale is for a block of k."""
         turned = (self.a_trans is not None, self.b_trans is not None)
         batch = shape_of(self.result.type)[:-2]

@@ -253,7 +253,7 @@ class MulGroupsOp(PyptoOp, Structured):
         group, first = call.int("group"), call.int("first")
         return [inference.mul_groups(call.site, source, scale, group, first)]
 
-    def structure(self) -> Structure:
+    def _structure(self) -> Structure:
         """A point for each element of x; of s a row may be read anywhere."""
         rows, columns = 0, 1
         return Structure(

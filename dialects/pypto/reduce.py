@@ -79,7 +79,7 @@ class ReductionOp(PyptoOp, Structured, ABC):
             element,
         )
 
-    def structure(self) -> Structure:
+    def _structure(self) -> Structure:
         """A point for each element of the operand, of which an axis is folded."""
         axis = self.axis.value.data
         return along(self.source, self.result, axis, Kind.FOLDED, self.MONOID)
@@ -264,7 +264,7 @@ class CumsumOp(PyptoOp, Structured):
     def infer(cls, call: Call) -> Sequence[Attribute]:
         return [cumsum(call.site, call.type("source"), call.int("axis"))]
 
-    def structure(self) -> Structure:
+    def _structure(self) -> Structure:
         """A point for each element, in order along an axis."""
         axis = self.axis.value.data
         return along(self.source, self.result, axis, Kind.ORDERED, SUM)

@@ -71,7 +71,7 @@ class ScatterRowsOp(PyptoOp, Structured):
         source, dest, indices = map(call.type, ("source", "dest", "indices"))
         return [inference.scatter_rows(call.site, source, dest, indices, rows)]
 
-    def structure(self) -> Structure:
+    def _structure(self) -> Structure:
         """A point for each element of the rows, in the order of the indices."""
         axes = range(len(shape_of(self.indices.type)))
         count = 1 if self.rows is None else len(self.rows)
@@ -111,7 +111,7 @@ class IndexAddOp(PyptoOp, Structured):
         axis = call.int("axis")
         return [inference.index_add(call.site, source, dest, indices, axis)]
 
-    def structure(self) -> Structure:
+    def _structure(self) -> Structure:
         """A point for each element, in the order of the indices."""
         axis = self.axis.value.data % len(shape_of(self.source.type))
         return scattering(self.source, axis, [self.indices], [axis], self.result)
@@ -153,7 +153,7 @@ class ScatterOp(PyptoOp, Structured):
         axis, adds = call.int("axis"), call.has("add")
         return [inference.scatter(call.site, source, dest, indices, axis, adds)]
 
-    def structure(self) -> Structure:
+    def _structure(self) -> Structure:
         """A point for each element, in order along the axis."""
         rank = len(shape_of(self.source.type))
         axis = self.axis.value.data % rank
@@ -195,7 +195,7 @@ class IndexPutOp(PyptoOp, Structured):
         indices, adds = call.types("indices"), call.has("accumulate")
         return [inference.index_put(call.site, source, dest, indices, adds)]
 
-    def structure(self) -> Structure:
+    def _structure(self) -> Structure:
         """A point for each element of the values, in the order of the indices."""
         indices = list(self.indices)
         return scattering(self.source, 0, indices, [0], self.result, len(indices))

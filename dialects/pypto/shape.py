@@ -134,7 +134,7 @@ class ExpandOp(PyptoOp, Sizes, Structured):
         source = call.tensor("source")
         return [infer_shape.expand(call.site, source, sizes_of(call))]
 
-    def structure(self) -> Structure:
+    def _structure(self) -> Structure:
         """One point for each element."""
         return pointwise([self.source], self.results)
 
@@ -189,7 +189,7 @@ class CloneOp(PyptoOp, Structured):
     def infer(cls, call: Call) -> Sequence[Attribute]:
         return [call.tensor("source")]
 
-    def structure(self) -> Structure:
+    def _structure(self) -> Structure:
         """One point for each element."""
         return pointwise(self.operands, self.results)
 
@@ -260,7 +260,7 @@ class AssembleOp(IntoOp, Structured):
     def infer(cls, call: Call) -> Sequence[Attribute]:
         return [cls.check_into(call)]
 
-    def structure(self) -> Structure:
+    def _structure(self) -> Structure:
         """A point for each element of the source, at an offset in the result."""
         lead = len(self.mixed_offsets) - len(shape_of(self.source.type))
         base = pointwise([self.source], [self.source])

@@ -23,8 +23,10 @@ from collections.abc import Sequence
 from enum import Enum
 from functools import lru_cache
 from math import inf
+from operator import attrgetter
+from typing import cast
 
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from pyptoc.dialects.pypto.brackets import shape_of, shape_or_none
 from pyptoc.dialects.record import record
@@ -103,12 +105,28 @@ class Structure:
         return kind in self.kinds
 
 
+_type_of = attrgetter("_type")
+_KEPT = "_pyptoc_structure"
+"""Where an op keeps its structure and what that was found from, beside its fields."""
+
+
 class Structured:
     """An op that tasks are made of."""
 
-    @abstractmethod
     def structure(self) -> Structure:
-        """The op's iteration space, from the types of its operands."""
+        """The op's iteration space, kept as passes ask for it again and again."""
+        op = cast(Operation, self)
+        operands, results = op._operands, op.results  # pyright: ignore[reportPrivateUsage]
+        types = map(_type_of, (*operands, *results))
+        now = (operands, results, op.properties.copy(), *types)
+        kept = vars(self).get(_KEPT)
+        if kept is None or kept[0] != now:
+            kept = vars(self)[_KEPT] = now, self._structure()
+        return kept[1]
+
+    @abstractmethod
+    def _structure(self) -> Structure:
+        """From operands, types and properties alone."""
 
 
 def pointwise(operands: Sequence[SSAValue], results: Sequence[SSAValue]) -> Structure:

@@ -28,7 +28,7 @@ class ElementwiseOp(LiteralOp, Structured, ABC):
     result = result_def(TensorType)
     traits = traits_def(Pure())
 
-    def structure(self) -> Structure:
+    def _structure(self) -> Structure:
         """One point for each element."""
         return pointwise(self.operands, self.results)
 
