@@ -159,8 +159,12 @@ def round_up(value: _S, multiple: int) -> _S:
 
 def bytes_of(buffer: BufType) -> int:
     """Bytes that one slot of `buffer` takes, padding included (see `box_bytes`)."""
-    rows, columns = buffer.shape
-    return box_bytes(rows, columns, element_bits(buffer.element_type), buffer.space)
+    return tile_bytes(buffer.shape, buffer.element_type, buffer.space)
+
+
+def tile_bytes(shape: tuple[int, int], element: Attribute, space: Space | str) -> int:
+    """Bytes that a buffer takes; passes ask this of many that are never made."""
+    return box_bytes(*shape, element_bits(element), space)
 
 
 def box_bytes(rows: Sizes, columns: Sizes, bits: int, space: Space | str) -> Sizes:

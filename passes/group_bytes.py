@@ -22,7 +22,7 @@ from pyptoc.dialects.pypto.attrs import CubeTileAttr
 from pyptoc.dialects.pypto.reduce import CumsumOp
 from pyptoc.dialects.pypto.shape import ArangeOp, AssembleOp
 from pyptoc.dialects.record import record
-from pyptoc.dialects.tile_types import BufType, bytes_of, element_bits
+from pyptoc.dialects.tile_types import element_bits, tile_bytes
 from pyptoc.passes.groups import FOLD, Group
 from pyptoc.passes.live_bytes import LiveBytes
 from pyptoc.passes.partials import part_count
@@ -160,7 +160,7 @@ class GroupBytes:
         tall, wide = self.form(value)
         width = self._parts.get(value, columns if wide else 1)
         shape = rows if tall else 1, width
-        return bytes_of(BufType(shape, element or element_type(value), UB))
+        return tile_bytes(shape, element or element_type(value), UB)
 
     def peak(self, rows: int, columns: int, *, phased: bool = False) -> int:
         """Bytes of UB that are live at once in the worst place."""

@@ -20,7 +20,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.pypto.indexing import OneHotOp
 from pyptoc.dialects.tile_indexing import scratch_columns
-from pyptoc.dialects.tile_types import BufType, bytes_of, element_bits
+from pyptoc.dialects.tile_types import element_bits, tile_bytes
 from pyptoc.passes.index_shapes import (
     SCATTERS,
     SELECTIONS,
@@ -152,4 +152,4 @@ def _hot_bytes(op: OneHotOp, shapes: Shapes, rows: int, columns: int) -> int:
 
 
 def _bytes(rows: int, columns: int, element: Attribute) -> int:
-    return bytes_of(BufType((rows, columns), element, "ub"))
+    return tile_bytes((rows, columns), element, "ub")

@@ -22,7 +22,7 @@ from pyptoc.dialects.expr import ONE, Expr
 from pyptoc.dialects.pypto.matmul import Product
 from pyptoc.dialects.record import record
 from pyptoc.dialects.tile_channel import HALVES
-from pyptoc.dialects.tile_types import BufType, bytes_of, round_up
+from pyptoc.dialects.tile_types import round_up, tile_bytes
 from pyptoc.passes.cube_cost import CubeWork
 from pyptoc.passes.cube_tiles import STEPS, Contraction, CubeTile, deepest, holds
 from pyptoc.passes.group_bytes import Crossing
@@ -325,7 +325,7 @@ class MixedSearch:
             return False
         types = chooser.accumulators
         live = sum(
-            bytes_of(BufType((tile.m0, tile.n0), types[read.product], "l0c"))
+            tile_bytes((tile.m0, tile.n0), types[read.product], "l0c")
             for read in chooser.reads
         )
         if live > self.machine.space("l0c").bytes:

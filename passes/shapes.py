@@ -29,7 +29,7 @@ from xdsl.dialects.builtin import (
     StringAttr,
     TensorType,
 )
-from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAValue
+from xdsl.ir import Attribute, BlockArgument, Operation, OpResult, SSAValue
 
 from pyptoc.dialects.expr import ONE, Expr, Interval
 from pyptoc.dialects.npu import AllocOp, LoadOp, PlaceOp, TasksOp
@@ -87,6 +87,7 @@ class Shapes:
         self._exprs: dict[SSAValue, Expr] = {}
         self._spaces: dict[Operation, Dims] = {}
         self._bound: set[SSAValue] = set()
+        self._roots: dict[Operation, dict[tuple[int, int], DimKey]] = {}
 
     def dims(self, value: SSAValue) -> Dims:
         """The dimensions of a tensor or memref, one expression each."""
@@ -164,9 +165,16 @@ class Shapes:
         rank = len(value.type.get_shape())  # pyright: ignore
         if isinstance(parent, func.FuncOp):
             return tuple(
-                Expr.sym(named_dimension(parent, value, axis)) for axis in range(rank)
+                Expr.sym(self._root(parent, value, axis)) for axis in range(rank)
             )
         return tuple(Expr.sym(DimKey(value, axis)) for axis in range(rank))
+
+    def _root(self, function: func.FuncOp, value: BlockArgument, axis: int) -> DimKey:
+        """The root of an argument's dimension: those of equal names are one root."""
+        roots = self._roots.get(function)
+        if roots is None:
+            roots = self._roots[function] = named_dimensions(function)
+        return roots.get((value.index, axis)) or DimKey(value, axis)
 
     def _branches(self, op: scf.IfOp, value: OpResult) -> Dims:
         """What both branches agree on; a root where they differ."""
@@ -239,16 +247,15 @@ def broadcast(shapes: list[Dims]) -> Dims:
     return tuple(result)
 
 
-def named_dimension(function: func.FuncOp, value: SSAValue, axis: int) -> DimKey:
-    """The root of an argument's dynamic dimension: equal names are one root."""
-    names = argument_dimension_names(function)
-    block: Block = function.body.block
-    position = block.args.index(value)
-    name = names.get((position, axis))
-    if name is None:
-        return DimKey(value, axis)
-    first = min(key for key, other in names.items() if other == name)
-    return DimKey(block.args[first[0]], first[1])
+def named_dimensions(function: func.FuncOp) -> dict[tuple[int, int], DimKey]:
+    """By argument and dimension: the root of the dynamic dimensions that have names."""
+    arguments = function.body.block.args
+    first: dict[str, DimKey] = {}
+    found: dict[tuple[int, int], DimKey] = {}
+    for key, name in sorted(argument_dimension_names(function).items()):
+        position, axis = key
+        found[key] = first.setdefault(name, DimKey(arguments[position], axis))
+    return found
 
 
 def argument_dimension_names(function: func.FuncOp) -> dict[tuple[int, int], str]:

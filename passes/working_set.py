@@ -25,7 +25,7 @@ from pyptoc.dialects.pypto.matmul import MatmulOp, Product, ScaledMmOp
 from pyptoc.dialects.pypto.shape import AssembleOp, FullOp, TransposeOp, ViewOp
 from pyptoc.dialects.record import record
 from pyptoc.dialects.tile_channel import HALVES
-from pyptoc.dialects.tile_types import BufType, bytes_of, element_bits
+from pyptoc.dialects.tile_types import element_bits, tile_bytes
 from pyptoc.dialects.words import counted
 from pyptoc.passes.cube_tiles import MX_BLOCK, CubeTile
 from pyptoc.passes.live_bytes import Kept, LiveBytes
@@ -69,7 +69,7 @@ class WorkingSet:
         for value in self.resident:
             size = self.body.windows[value]
             shape = size.most_rows, size.most_columns
-            held = bytes_of(BufType(shape, element_type(value), "l1"))
+            held = tile_bytes(shape, element_type(value), "l1")
             owner = value.owner
             start = self._at.get(owner, 0) if isinstance(owner, Operation) else 0
             self.live.keep("l1", held, start, self._last(value))
@@ -128,7 +128,7 @@ class WorkingSet:
                 f"{counted(columns, 'column')} would be {whole} pieces of a tile"
             )
         parts = [width] * whole + [rest] * bool(rest)
-        return [bytes_of(BufType((rows, part), element, space)) for part in parts]
+        return [tile_bytes((rows, part), element, space) for part in parts]
 
     def _of(self, value: SSAValue, space: str = "ub") -> list[int]:
         return self._bytes(self.body.sizes[value], element_type(value), space)
@@ -144,7 +144,7 @@ class WorkingSet:
         """One row of indices."""
         op = value.owner
         start, end = self._trip(op) if isinstance(op, Operation) else (0, 0)
-        kept = bytes_of(BufType((1, most), element_type(value), "ub"))
+        kept = tile_bytes((1, most), element_type(value), "ub")
         self.live.keep("ub", kept, start, max(end, self._last(value)))
 
     def _gather(self, op: Operation) -> None:
@@ -268,10 +268,10 @@ class WorkingSet:
             if self.body.is_tile(value) or value in self.resident:
                 continue
             rows, columns = shape[::-1] if turns else shape
-            size = bytes_of(BufType((rows, columns), element_type(value), "l1"))
+            size = tile_bytes((rows, columns), element_type(value), "l1")
             self.live.keep("l1", size, here, here)
-        for kind in _beside(op, tile):
-            self.live.keep("l1", bytes_of(kind), here, here)
+        for size in _beside(op, tile):
+            self.live.keep("l1", size, here, here)
         if op in self.body.drained or kept is not None:
             return
         moved = sum(self._bytes(self.body.sizes[result], accumulator, "ub"))
@@ -331,15 +331,15 @@ class WorkingSet:
                 self._block(block)
 
 
-def _beside(op: Product, tile: CubeTile) -> list[BufType]:
-    """What L1 holds beside the matrices of a product, one step at a time."""
+def _beside(op: Product, tile: CubeTile) -> list[int]:
+    """Bytes of what L1 holds beside the matrices of a product, one step at a time."""
     if not isinstance(op, ScaledMmOp):
-        return [BufType((1, tile.n0), element_type(v), "l1") for v in scales_of(op)]
+        return [tile_bytes((1, tile.n0), element_type(v), "l1") for v in scales_of(op)]
     turned = op.scales_a_trans is not None, op.scales_b_trans is None
     sizes = (tile.m0, tile.ka1), (tile.n0, tile.kb1)
-    found: list[BufType] = []
+    found: list[int] = []
     for value, (side, depth), turns in zip(scales_of(op), sizes, turned, strict=True):
         blocks = -(-depth // MX_BLOCK)
         shape = (blocks, 2 * side) if turns else (side, 2 * blocks)
-        found.append(BufType(shape, element_type(value), "l1"))
+        found.append(tile_bytes(shape, element_type(value), "l1"))
     return found
