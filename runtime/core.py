@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -50,10 +51,15 @@ class Core:
         """Of the cube and the first vector core, and of the second one."""
         return self.buffers, self.other
 
-    def poison(self) -> None:
-        """Forget everything on chip, as between two kernels."""
-        for buffers in self.all_buffers:
-            buffers.poison()
+    def begin_kernel(self) -> Callable[[], None]:
+        """What poisons the buffers of the kernel that is translated next."""
+        seen = [(buffers, buffers.begin_kernel()) for buffers in self.all_buffers]
+
+        def poison() -> None:
+            for buffers, found in seen:
+                buffers.poison(found)
+
+        return poison
 
     def work(self, number: int, shape: tuple[int, int], dtype: Any) -> Array:
         """A work array; the same for the same number, shape and type."""

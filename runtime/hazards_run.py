@@ -132,8 +132,8 @@ class CountingBuffers(Buffers):
 
     begun: Callable[[], None]
 
-    def poison(self) -> None:
-        super().poison()
+    def poison(self, seen: Mapping[object, int]) -> None:
+        super().poison(seen)
         self.begun()
 
 

@@ -10,7 +10,7 @@ matmul would decode them anyway. What nobody wrote is 0xFF: NaN in every float t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import count
 from math import prod
 from typing import Any
@@ -120,30 +120,45 @@ class Buffers:
         self.machine, self.times = machine, times
         self.storage: dict[object, Array] = {}
         """Raw bytes: by space, and by allocation for those without an address."""
+        self.filled: dict[object, int] = {}
+        """How many bytes of each some view can see: the others were never touched."""
+        self.seen: dict[object, int] = {}
+        """The same for the kernel that is translated now."""
 
-    def poison(self) -> None:
-        """Forget everything, as between two kernels."""
-        for raw in self.storage.values():
-            raw.fill(POISON)
+    def begin_kernel(self) -> dict[object, int]:
+        """What the next kernel can see: it grows as `views` are asked for."""
+        self.seen = {}
+        return self.seen
+
+    def poison(self, seen: Mapping[object, int]) -> None:
+        """Forget what a kernel can see, as between two kernels."""
+        for key, end in seen.items():
+            self.storage[key][:end].fill(POISON)
 
     def views(self, alloc: Allocation) -> tuple[Array, ...]:
         """The array of each slot of an allocation."""
         kind = alloc.type
         scale = IMAGE_BYTES if kind.space in _IMAGES else 1
         if alloc.address is None:
-            raw, start = self._raw(alloc, scale * alloc.total_bytes), 0
+            key, size, start = alloc, scale * alloc.total_bytes, 0
         else:
-            raw = self._raw(kind.space, scale * self._capacity(alloc))
+            key, size = kind.space, scale * self._capacity(alloc)
             start = scale * alloc.address
+        raw = self._raw(key, size, start + scale * alloc.total_bytes)
         step = scale * bytes_of(kind)
         offsets = (start + slot * step for slot in range(alloc.slot_count))
         return tuple(_view(raw, offset, kind) for offset in offsets)
 
-    def _raw(self, key: object, size: int) -> Array:
+    def _raw(self, key: object, size: int, end: int) -> Array:
+        """Storage of `size` bytes, of which a view sees those before `end`."""
         if key not in self.storage:
             self.storage[key] = aligned(size, np.uint8)
-            self.storage[key].fill(POISON)
-        return self.storage[key]
+        raw, filled = self.storage[key], self.filled.get(key, 0)
+        if end > filled:
+            raw[filled:end].fill(POISON)
+            self.filled[key] = end
+        self.seen[key] = max(end, self.seen.get(key, 0))
+        return raw
 
     def _capacity(self, alloc: Allocation) -> int:
         space = self.machine.space(alloc.type.space.value)

@@ -217,7 +217,7 @@ class KernelTranslator(Translator):
     def _task(self, block: Block) -> None:
         self.line("pass")
         if self.core.check or self.core.pipes is not None:
-            self.line(f"{self.bind(self.core.poison)}()")
+            self.line(f"{self.bind(self.core.begin_kernel())}()")
         if self.core.pipes is not None:
             self.line("issued = []")
         if self.repeated.pieces or self.cube.keeps:

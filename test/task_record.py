@@ -228,7 +228,7 @@ class CountingBuffers(Buffers):
 
     task = -1
 
-    def poison(self) -> None:
+    def poison(self, seen: object) -> None:
         self.task += 1
 
 
