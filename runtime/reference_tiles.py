@@ -199,37 +199,36 @@ def topk(interp: Interpreter, op: Any) -> tuple[Tensor, Tensor]:
         if length < op.least:
             message = f"topk of {counted(length, 'element')} has no {op.least} greatest"
             interp.fail(op, "PTO404", message)
-        found = [
-            (_rank(value, ascending), first + n, value)
-            for n, value in enumerate(rows[row])
-            if first + n < length
-        ]
+        new = rows[row, : max(length - first, 0)]
+        kept = places[row] >= 0
+        elements = np.concatenate([new, best[row, kept]])
+        indices_of = [*range(first, first + len(new)), *places[row, kept].tolist()]
+        keys = list(zip(_ranks(elements, ascending), indices_of, strict=True))
+        chosen = list(range(len(keys)))
         if before:
-            value, index = (each.reshape(count, -1)[row, -1] for each in before)
-            last = int(index)
-            bound = (_rank(value, ascending), last)
+            value, index = (each.reshape(count, -1)[row, -1:] for each in before)
+            last = int(index[0])
+            bound = (*_ranks(value, ascending), last)
             if last >= -1:
-                found = [one for one in found if last >= 0 and one[:2] > bound]
-        found += [
-            (_rank(best[row, n], ascending), int(places[row, n]), best[row, n])
-            for n in range(k)
-            if places[row, n] >= 0
-        ]
-        found.sort(key=lambda one: one[:2])
+                after = (last >= 0 and key > bound for key in keys[: len(new)])
+                chosen = [n for n, is_after in enumerate(after) if is_after]
+                chosen += range(len(new), len(keys))
+        chosen = sorted(chosen, key=keys.__getitem__)[:k]
+        best[row, : len(chosen)] = elements[chosen]
         places[row] = -1
-        for n, (_, index, value) in enumerate(found[:k]):
-            best[row, n], places[row, n] = value, index
+        places[row, : len(chosen)] = [indices_of[n] for n in chosen]
     return Tensor(values), Tensor(indices)
 
 
-def _rank(value: Any, ascending: bool) -> tuple[bool, Any]:
+def _ranks(elements: Array, ascending: bool) -> list[tuple[bool, Any]]:
     """What ascends as the lists go on, NaN being the least value."""
-    number = wide(np.asarray(value))[()]
+    numbers = wide(elements)
     sign = 1 if ascending else -1
-    if isinstance(number, np.floating):
-        nan = bool(np.isnan(number))
-        return nan != ascending, 0.0 if nan else sign * float(number)
-    return False, sign * int(number)
+    if numbers.dtype.kind != "f":
+        return [(False, sign * number) for number in numbers.tolist()]
+    nan = np.isnan(numbers)
+    keys = np.where(nan, 0, sign * numbers)
+    return list(zip((nan != ascending).tolist(), keys.tolist(), strict=True))
 
 
 @handles("npu.one_hot")
