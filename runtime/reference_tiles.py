@@ -7,6 +7,7 @@ elements so far, as lists in descending order.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NoReturn, cast
 
 import numpy as np
@@ -49,41 +50,48 @@ def refuse(
     interp.fail(op, "PTO408", message, rule=rule)
 
 
-def places_of_indices(
-    interp: Interpreter, op: Any, indices: list[int], at: tuple[int, ...]
-) -> list[int] | None:
-    """The place along each axis, counted from the offset; None for a missing index."""
-    if op.missing is not None and indices[0] == op.missing.value.data:
-        return None
-    limits = [interp.integer(limit) for limit in op.limits]
-    if op.lookup is not None:
-        return [_place_in_pages(interp, op, indices[0], limits[0], at)]
-    for number, (index, limit) in enumerate(zip(indices, limits, strict=True)):
-        if not 0 <= index < limit:
-            rule = f"valid indices are 0 to {limit - 1}"
-            refuse(interp, op, index, at, rule, number=number)
-    return indices
+class Places:
+    """Where the indices of one execution of a gather or scatter lie in the memory."""
 
+    def __init__(self, interp: Interpreter, op: Any) -> None:
+        self.interp, self.op = interp, op
+        self.limits = [interp.integer(limit) for limit in op.limits]
+        self.missing = None if op.missing is None else op.missing.value.data
+        self.paged = op.lookup is not None
+        if self.paged:
+            value, offsets, pages = op.lookup
+            self.table, _ = storage(interp, value)
+            self.first = [interp.integer(offset) for offset in offsets]
+            self.page_rows, self.count = op.page.value.data, interp.integer(pages)
+            self.axis = 0 if op.table_axis is None else op.table_axis.value.data
 
-def _place_in_pages(
-    interp: Interpreter, op: Any, index: int, limit: int, at: tuple[int, ...]
-) -> int:
-    """The row that an index means through the page table."""
-    value, offsets, pages = op.lookup
-    table, _ = storage(interp, value)
-    page_rows, count = op.page.value.data, interp.integer(pages)
-    if not 0 <= index < count * page_rows:
-        last = count * page_rows - 1
-        refuse(interp, op, index, at, f"valid indices are 0 to {last}")
-    place = [interp.integer(offset) for offset in offsets]
-    axis = 0 if op.table_axis is None else op.table_axis.value.data
-    place[axis] += index // page_rows
-    page = int(table[tuple(place)])
-    row = page * page_rows + index % page_rows
-    if page < 0 or row >= limit:
-        rule = f"pages are 0 to {limit // page_rows - 1}"
-        refuse(interp, op, index, at, rule, f" is in page {page}")
-    return row
+    def of(self, indices: list[int], at: tuple[int, ...]) -> list[int] | None:
+        """The place along each axis, from the offset; None for a missing index."""
+        if self.missing is not None and indices[0] == self.missing:
+            return None
+        if self.paged:
+            return [self._in_pages(indices[0], at)]
+        for number, (index, limit) in enumerate(zip(indices, self.limits, strict=True)):
+            if not 0 <= index < limit:
+                rule = f"valid indices are 0 to {limit - 1}"
+                refuse(self.interp, self.op, index, at, rule, number=number)
+        return indices
+
+    def _in_pages(self, index: int, at: tuple[int, ...]) -> int:
+        """The row that an index means through the page table."""
+        page_rows, limit = self.page_rows, self.limits[0]
+        last = self.count * page_rows - 1
+        if not 0 <= index <= last:
+            rule = f"valid indices are 0 to {last}"
+            refuse(self.interp, self.op, index, at, rule)
+        place = list(self.first)
+        place[self.axis] += index // page_rows
+        page = int(self.table[tuple(place)])
+        row = page * page_rows + index % page_rows
+        if page < 0 or row >= limit:
+            rule = f"pages are 0 to {limit // page_rows - 1}"
+            refuse(self.interp, self.op, index, at, rule, f" is in page {page}")
+        return row
 
 
 def _moved(part: int | slice, by: int) -> slice:
@@ -99,28 +107,28 @@ def boxes(interp: Interpreter, op: Any, memory: Array) -> Any:
     rows, columns = (interp.integer(extent) for extent in op.extents)
     offsets: list[int] = [interp.integer(each) for each in op.mixed_offsets]
     dims: tuple[int, int] = op.box_dims
+    axes: tuple[int, ...] = op.axes
     per: str = op.per.data
     shape = (rows, columns) if per == "element" else -1
     given = [interp.array(each, op).reshape(shape) for each in op.all_indices]
-    for at in np.ndindex(given[0].shape):
-        indices = [int(each[at]) for each in given]
-        parts: dict[str, tuple[Any, Any]] = {
-            "element": (at[0], at[-1]),
-            "row": (at[0], slice(0, columns)),
-            "column": (slice(0, rows), at[0]),
-            "box": (slice(0, rows), slice(0, columns)),
-        }
-        mine = parts[per]
-        places = places_of_indices(interp, op, indices, at)
-        if places is None:
+    places = Places(interp, op)
+    all_rows, all_columns = slice(0, rows), slice(0, columns)
+    first = [slice(offset, offset + 1) for offset in offsets]
+    flat = zip(*(each.reshape(-1).tolist() for each in given), strict=True)
+    for at, indices in zip(np.ndindex(given[0].shape), flat, strict=True):
+        mine: tuple[Any, Any] = (
+            at[0] if per in ("element", "row") else all_rows,
+            at[-1] if per in ("element", "column") else all_columns,
+        )
+        found = places.of(list(indices), at)
+        if found is None:
             yield mine, None
             continue
-        box: list[Any] = [slice(offset, offset + 1) for offset in offsets]
+        box: list[Any] = list(first)
         for dim, part in zip(dims, mine, strict=True):
             if dim >= 0:
                 box[dim] = _moved(part, offsets[dim])
-        axes: tuple[int, ...] = op.axes
-        for axis, place in zip(axes, places, strict=True):
+        for axis, place in zip(axes, found, strict=True):
             box[axis] = _moved(place, offsets[axis])
         whole = zip(box, memory.shape, strict=True)
         if any(one.start < 0 or one.stop > size for one, size in whole):
@@ -128,10 +136,12 @@ def boxes(interp: Interpreter, op: Any, memory: Array) -> Any:
         yield mine, tuple(box)
 
 
-def turned(op: Any, part: Array) -> Array:
-    """A part of the memory with the dimension of rows before that of columns."""
+def turner(op: Any) -> Callable[[Array], Array]:
+    """What puts the rows of a part of the memory before its columns."""
     row_dim, column_dim = op.box_dims
-    return np.swapaxes(part, row_dim, column_dim) if row_dim > column_dim >= 0 else part
+    if row_dim > column_dim >= 0:
+        return lambda part: np.swapaxes(part, row_dim, column_dim)
+    return lambda part: part
 
 
 @handles("npu.gather")
@@ -140,12 +150,14 @@ def gather(interp: Interpreter, op: Any) -> Tensor:
     rows, columns = (interp.integer(extent) for extent in op.extents)
     result = np.zeros((rows, columns), memory.dtype)
     marks = np.ones((rows, columns), np.bool_)
+    turned = turner(op)
     for mine, box in boxes(interp, op, memory):
         if box is None:
             continue
-        result[mine] = turned(op, memory[box]).reshape(result[mine].shape)
+        part = result[mine]
+        result[mine] = turned(memory[box]).reshape(part.shape)
         if written is not None:
-            marks[mine] = turned(op, written[box]).reshape(result[mine].shape)
+            marks[mine] = turned(written[box]).reshape(part.shape)
     rank = len(op.results[0].type.get_shape())
     shape = (rows, columns)[2 - rank :]
     done = None if marks.all() else marks.reshape(shape)
@@ -161,6 +173,7 @@ def scatter(interp: Interpreter, op: Any) -> None:
     seen = interp.used.setdefault((op, tasks[-1]), {})
     start = interp.integer(op.mixed_positions[-1])
     given = interp.array(op.indices, op).reshape(-1)
+    turned = turner(op)
     for number, (mine, box) in enumerate(boxes(interp, op, memory)):
         if box is None:
             continue
@@ -169,7 +182,7 @@ def scatter(interp: Interpreter, op: Any) -> None:
             if first != start + number:
                 rule = f"unique: no index repeats; position {first} has it too"
                 refuse(interp, op, int(given[number]), (number,), rule)
-        target = turned(op, memory[box])
+        target = turned(memory[box])
         part = source[mine].reshape(target.shape)
         target[...] = target + part if op.combine is not None else part
         if written is not None:
