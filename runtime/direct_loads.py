@@ -20,7 +20,7 @@ from pyptoc.dialects.tile_alloc import Allocation
 from pyptoc.dialects.tile_mixed import SectionOp
 from pyptoc.dialects.tile_transfer import LoadOp
 from pyptoc.dialects.tile_types import Space
-from pyptoc.runtime.memory import Apart, Memory, may_overlap
+from pyptoc.runtime.memory import Apart, Memory, sharing
 from pyptoc.runtime.movers import Movers, last
 
 
@@ -72,13 +72,10 @@ def direct_loads(
     moves: those of fused matmuls.
     """
     facts = _Loads(kernel, stored)
-    every = [op for op in kernel.walk() if isinstance(op, Allocation)]
+    every = sharing(op for op in kernel.walk() if isinstance(op, Allocation))
     found: dict[Operation, DirectLoad] = {}
-    for alloc in every:
-        if alloc.type.space != Space.L1 or any(
-            other is not alloc and may_overlap(alloc, other) and _meet(alloc, other)
-            for other in every
-        ):
+    for alloc, near in every.items():
+        if alloc.type.space != Space.L1 or any(_meet(alloc, other) for other in near):
             continue
         for load in _only_loads(alloc, moves) or ():
             if facts.numbers[load.memory] not in stored:

@@ -30,7 +30,7 @@ from pyptoc.dialects.tile_alloc import Allocation
 from pyptoc.dialects.tile_transfer import LoadOp, StoreOp
 from pyptoc.dialects.tile_types import Instruction, Space, buffer_type
 from pyptoc.dialects.tile_vector import Form, VectorOp
-from pyptoc.runtime.memory import Apart, may_overlap
+from pyptoc.runtime.memory import Apart, sharing
 
 
 @record
@@ -46,12 +46,10 @@ class InPlace:
 def in_place(kernel: KernelOp, stored: set[int]) -> InPlace:
     """stored: the numbers of the buffer arguments that the kernel stores to."""
     numbers = {SSAValue.get(value): n for n, value in enumerate(kernel.buffer_args)}
-    every = [op for op in kernel.walk() if isinstance(op, Allocation)]
+    every = sharing(op for op in kernel.walk() if isinstance(op, Allocation))
     found = InPlace({}, {}, {})
-    for alloc in every:
-        if not isinstance(alloc, AllocOp) or alloc.type.space != Space.UB:
-            continue
-        if any(other is not alloc and may_overlap(alloc, other) for other in every):
+    for alloc, near in every.items():
+        if near or not isinstance(alloc, AllocOp) or alloc.type.space != Space.UB:
             continue
         users = _users(alloc.results[0])
         if users is None:

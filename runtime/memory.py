@@ -10,9 +10,10 @@ matmul would decode them anyway. What nobody wrote is 0xFF: NaN in every float t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import count
 from math import prod
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -192,6 +193,27 @@ def buffer_dtype(kind: BufType) -> np.dtype[Any]:
     if kind.space in _IMAGES:
         return np.dtype(np.float32)
     return storage_dtype(kind.element_type)
+
+
+def sharing(allocs: Iterable[Allocation]) -> dict[Allocation, list[Allocation]]:
+    """By each allocation: the others among them that can share bytes with it."""
+    found: dict[Allocation, list[Allocation]] = {alloc: [] for alloc in allocs}
+    spaces: dict[Space, list[tuple[int, int, Allocation]]] = {}
+    for alloc in found:
+        start = alloc.address
+        if start is not None:
+            end = start + alloc.total_bytes
+            spaces.setdefault(alloc.type.space, []).append((start, end, alloc))
+    for placed in spaces.values():
+        before: list[tuple[int, int, Allocation]] = []
+        for each in sorted(placed, key=itemgetter(0)):
+            start, _, alloc = each
+            before = [other for other in before if other[1] > start]
+            for _, _, other in before:
+                found[alloc].append(other)
+                found[other].append(alloc)
+            before.append(each)
+    return found
 
 
 def may_overlap(one: Allocation, other: Allocation) -> bool:

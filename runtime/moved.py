@@ -21,7 +21,7 @@ program order each move is made.
 
 from __future__ import annotations
 
-from collections.abc import Container, Hashable
+from collections.abc import Container, Hashable, Mapping, Sequence
 from typing import Any, cast
 
 from numpy.typing import NDArray
@@ -42,7 +42,7 @@ from pyptoc.runtime.direct_loads import is_in_loop_of
 from pyptoc.runtime.images import Box, Images, Source
 from pyptoc.runtime.kept_work import Parts, Store
 from pyptoc.runtime.matmul import Scratch
-from pyptoc.runtime.memory import aligned, may_overlap
+from pyptoc.runtime.memory import aligned, sharing
 
 Array = NDArray[Any]
 
@@ -69,7 +69,7 @@ def moves_of(
     groups: the moves that are never made (`translate_cube.py`). outputs: the buffers
     that what repeated work has left stands in for.
     """
-    every = [op for op in kernel.walk() if isinstance(op, Allocation)]
+    every = sharing(op for op in kernel.walk() if isinstance(op, Allocation))
     eligible: list[MoveOp] = []
     for alloc in every:
         if isinstance(alloc, AllocOp) and alloc.type.space in (Space.L0A, Space.L0B):
@@ -145,15 +145,17 @@ def _readers(channel: ChannelOp) -> list[Operation]:
     return [op for pop in pops for op in (use.operation for use in pop.buffer.uses)]
 
 
-def _loads_of(move: MoveOp, every: list[Allocation]) -> tuple[LoadOp, ...]:
+def _loads_of(
+    move: MoveOp, every: Mapping[Allocation, Sequence[Allocation]]
+) -> tuple[LoadOp, ...]:
     """The loads that fill a move's source, outside of a loop that it is in.
 
-    None where something else may write there.
+    every: what shares bytes with each buffer. Empty where something else may write.
     """
     alloc = allocation_of(move.source)
     if not isinstance(alloc, AllocOp) or alloc.slot_count > 1:
         return ()
-    if any(other is not alloc and may_overlap(alloc, other) for other in every):
+    if every[alloc]:
         return ()
     loads: list[LoadOp] = []
     for op, _ in uses_of(alloc):

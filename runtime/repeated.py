@@ -19,6 +19,7 @@ loops of a kernel, have the same *signature*.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
+from functools import cached_property
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import MemRefType
@@ -87,7 +88,8 @@ class Piece:
 def pieces_of(kernel: KernelOp, stored: set[int]) -> list[Piece]:
     """The pieces of a kernel that are worth it; stored: the numbers of the buffer
     arguments that the kernel stores to."""
-    scans = [_Scan(kernel, stored, block) for block in _blocks(kernel)]
+    movers = Movers(kernel)
+    scans = [_Scan(kernel, stored, block, movers) for block in _blocks(kernel)]
     members = {op for scan in scans for op in scan.members}
     found = [piece for scan in scans if (piece := scan.piece(members)) is not None]
     alike = [piece.signature for piece in found]
@@ -106,9 +108,10 @@ def _blocks(kernel: KernelOp) -> Iterator[Block]:
 class _Scan:
     """The members of one block, found in their order."""
 
-    def __init__(self, kernel: KernelOp, stored: set[int], block: Block) -> None:
-        self.kernel, self.block = kernel, block
-        self.movers = Movers(kernel)
+    def __init__(
+        self, kernel: KernelOp, stored: set[int], block: Block, movers: Movers
+    ) -> None:
+        self.kernel, self.block, self.movers = kernel, block, movers
         arguments = list[SSAValue](kernel.buffer_args)
         self.numbers = {value: n for n, value in enumerate(arguments)}
         self.stored = stored
@@ -117,7 +120,6 @@ class _Scan:
         """What members have written last of a buffer, if nothing else did after it."""
         self.axes: dict[Member, frozenset[int]] = {}
         """The axes of the grid that what a member writes depends on."""
-        self.order = {op: n for n, op in enumerate(block.ops)}
         for op in block.ops:
             if isinstance(op, Member) and self._is_member(op):
                 self.axes[op] = self._axes_of(op)
@@ -127,6 +129,11 @@ class _Scan:
             else:
                 self._forget(op)
         self._leave_out()
+
+    @cached_property
+    def order(self) -> dict[Operation, int]:
+        """Where each operation stands in the block."""
+        return {op: n for n, op in enumerate(self.block.ops)}
 
     # Members.
 
@@ -139,6 +146,8 @@ class _Scan:
 
     def _leave_out(self) -> None:
         """Members that depend on the axis along which most of the work repeats."""
+        if not self.members:
+            return
         grid = range(len(self.kernel.grid_args))
         along = [
             [op for op in self.members if axis not in self.axes[op]] for axis in grid
@@ -205,6 +214,8 @@ class _Scan:
 
     def _forget(self, op: Operation) -> None:
         """What something else writes is not members' any more."""
+        if not self.written:
+            return
         for inner in op.walk():
             if isinstance(inner, Instruction):
                 for value in inner.writes():
@@ -215,6 +226,8 @@ class _Scan:
 
     def piece(self, members: set[Member]) -> Piece | None:
         """What the block's members are; members: of all blocks."""
+        if not self.members:
+            return None
         groups = self._runs()
         outputs = [self._outputs(run, members) for run, _ in groups]
         found = [output for some in outputs if some is not None for output in some]

@@ -22,6 +22,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any, NoReturn, cast
 
 import numpy as np
@@ -123,12 +124,12 @@ class KernelTranslator(Translator):
 
     # The function.
 
-    @property
+    @cached_property
     def stored(self) -> set[int]:
         """The numbers of the buffer arguments that some instruction stores to."""
         return stored_buffers(self.kernel)
 
-    @property
+    @cached_property
     def read(self) -> set[int]:
         """The numbers of the buffer arguments that anything but a plain store uses."""
         return read_buffers(self.kernel)
@@ -276,6 +277,8 @@ class KernelTranslator(Translator):
         self.follows.setdefault(allocation_of(buffer), set()).add(text)
 
     def _forget_written(self, op: Operation) -> None:
+        if not self.follows:
+            return
         changed = list(self.follows)
         if not op.regions:
             written = op.writes() if isinstance(op, Instruction) else ()

@@ -107,7 +107,7 @@ def golden(run: Run) -> Results:
 
 @lru_cache(maxsize=8)
 def _inputs(name: str, case: Any) -> dict[str, Any]:
-    """Arrays that nobody may write to: they are the caller's, and those of all tests."""
+    """Arrays that nobody may write to: all tests share them."""
     arrays = OPERATORS[name].inputs(case)
     for array in arrays.values():
         array.flags.writeable = False
