@@ -86,15 +86,18 @@ class Launch:
         """The grid indices of a task."""
         if not self.grid:
             return ()
-        found = np.unravel_index(task - self.first, self.grid)
-        return tuple(int(axis) for axis in found)
+        left, found = task - self.first, list[int]()
+        for size in reversed(self.grid):
+            left, index = divmod(left, size)
+            found.append(index)
+        return tuple(reversed(found))
 
     def declared(self, task: int) -> list[Region]:
         """The boxes that the kernel says a task touches; one for each access."""
         if task not in self._declared:
             found: list[Region] = []
             boxes = self._boxes(*self.index_of(task), *self.scalars)
-            for access, (lo, size) in zip(self.kernel.access_list, boxes, strict=True):
+            for access, (lo, size) in zip(self.accesses, boxes, strict=True):
                 place = self.places[access.buffer]
                 ranges = tuple(
                     (max(start, 0), min(start + extent, limit))
@@ -106,6 +109,7 @@ class Launch:
 
     def __post_init__(self) -> None:
         self._boxes = box_function(self.kernel)
+        self.accesses = self.kernel.access_list
 
     @cached_property
     def tables(self) -> list[Table]:
@@ -114,7 +118,7 @@ class Launch:
         return [
             Table(self.places[access.buffer], access.mode, self.first, list(regions))
             for access, regions in zip(
-                self.kernel.access_list, zip(*every, strict=True), strict=False
+                self.accesses, zip(*every, strict=True), strict=False
             )
         ]
 

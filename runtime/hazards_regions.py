@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from math import gcd, prod
 
 import numpy as np
@@ -46,7 +45,7 @@ class Region:
     mode: AccessMode
     exact: bool = True
 
-    @cached_property
+    @property
     def empty(self) -> bool:
         return any(lo >= hi for lo, hi in self.ranges)
 
@@ -131,14 +130,24 @@ def box_of(
     units: NDArray[np.generic], region: Region, unit: int
 ) -> NDArray[np.generic]:
     """The view of the units of an allocation that a region covers."""
-    place = region.place
-    part = units[place.start // unit : place.end // unit]
-    if not place.shape:
-        return part
-    last = place.shape[-1] * place.width // unit
-    lo, hi = region.ranges[-1]
-    key = tuple(slice(a, b) for a, b in region.ranges[:-1])
-    width = place.width
-    return part.reshape(*place.shape[:-1], last)[
-        (*key, slice(lo * width // unit, hi * width // unit))
-    ]
+    return Cut(region, unit).of(units)
+
+
+class Cut:
+    """What a region cuts out of any array of the units of its allocation."""
+
+    def __init__(self, region: Region, unit: int) -> None:
+        place, ranges = region.place, region.ranges
+        width = place.width
+        self.part = slice(place.start // unit, place.end // unit)
+        self.shape = self.key = ()
+        if place.shape:
+            lo, hi = ranges[-1]
+            self.shape = (*place.shape[:-1], place.shape[-1] * width // unit)
+            last = slice(lo * width // unit, hi * width // unit)
+            self.key = (*[slice(a, b) for a, b in ranges[:-1]], last)
+
+    def of(self, units: NDArray[np.generic]) -> NDArray[np.generic]:
+        """The view."""
+        part = units[self.part]
+        return part.reshape(self.shape)[self.key] if self.shape else part

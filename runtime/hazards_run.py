@@ -86,6 +86,12 @@ class Pending:
     kernel: KernelTranslator
     memories: tuple[Memory, ...]
 
+    def __post_init__(self) -> None:
+        self.data = [memory.array.view(np.ndarray) for memory in self.memories]
+        self.shapes = [array.shape for array in self.data]
+        roots = [place.root for place in self.launch.places]
+        self.numbers = [roots.index(root) for root in roots]
+
     def run(self, task: int) -> None:
         launch = self.launch
         walk = OneTask(index=launch.index_of(task))
@@ -263,14 +269,9 @@ class CheckedOrchestration(Orchestration):
         self.watch.flush()
 
     def _check(self, pending: Pending, task: int) -> None:
-        launch, memories = pending.launch, pending.memories
-        data = [memory.array.view(np.ndarray) for memory in memories]
-        shapes = [array.shape for array in data]
-        roots = [place.root for place in launch.places]
-        numbers = [roots.index(root) for root in roots]
-        check = self._check_of(pending.kernel)
-        index = launch.index_of(task)
-        check.check(index, launch.scalars, shapes, numbers, data)
+        launch, check = pending.launch, self._check_of(pending.kernel)
+        index, facts = launch.index_of(task), (pending.numbers, pending.data)
+        check.check(index, launch.scalars, pending.shapes, *facts)
 
     def _begin(self, launch: Launch, task: int) -> None:
         self.watch.flush()
@@ -298,6 +299,7 @@ class CheckedOrchestration(Orchestration):
     ) -> tuple[Memory, ...]:
         adds = adding(translator.kernel)
         found: list[Memory] = []
+        sections: dict[Operation, SectionOp | None] = {}
         for number, memory in enumerate(memories):
             array = memory.array.view(Traced)
             place = launch.places[number]
@@ -311,33 +313,43 @@ class CheckedOrchestration(Orchestration):
             ) -> None:
                 mode = AccessMode.ACCUMULATE if added else mode
                 region = region_of_key(place, key, mode)
-                self.watch.tell(number, region, *caller_of(translator))
+                self.watch.tell(number, region, *caller_of(translator, sections))
 
             array.told = told
             found.append(Memory(array, memory.written, memory.serial))
         return tuple(found)
 
 
-def caller_of(translator: KernelTranslator) -> tuple[Operation, str]:
-    """The operation of the kernel that runs now, and the core of a mixed one."""
+def caller_of(
+    translator: KernelTranslator, sections: dict[Operation, SectionOp | None]
+) -> tuple[Operation, str]:
+    """The operation of the kernel that runs now, and the core of a mixed one.
+
+    sections: which section operations are in, as far as that was asked before.
+    """
     frame = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]
     while frame is not None:
         if frame.f_code.co_filename == translator.file:
             op = translator.line_ops[frame.f_lineno - 1] or translator.kernel
-            return op, _core_of(op, translator.names, frame.f_locals)
+            if op not in sections:
+                sections[op] = _section_of(op)
+            return op, _core_of(sections[op], translator.names, frame.f_locals)
         frame = frame.f_back
     return translator.kernel, ""
 
 
-def _core_of(
-    op: Operation, names: Mapping[SSAValue, str], values: Mapping[str, Any]
-) -> str:
-    section = op
-    while not isinstance(section, SectionOp | KernelOp):
-        parent = section.parent_op()
+def _section_of(op: Operation) -> SectionOp | None:
+    while not isinstance(op, SectionOp | KernelOp):
+        parent = op.parent_op()
         assert parent is not None
-        section = parent
-    if isinstance(section, KernelOp):
+        op = parent
+    return op if isinstance(op, SectionOp) else None
+
+
+def _core_of(
+    section: SectionOp | None, names: Mapping[SSAValue, str], values: Mapping[str, Any]
+) -> str:
+    if section is None:
         return ""
     if section.unit.data == Unit.CUBE:
         return "cube"

@@ -16,7 +16,6 @@ all regions of an allocation allow, so that a row of tiles is few pieces.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 from math import gcd
 from typing import Any
 
@@ -27,7 +26,7 @@ from xdsl.ir import Operation
 from pyptoc.dialects.diagnostics import Diagnostic, Note, error
 from pyptoc.dialects.npu_attrs import AccessMode
 from pyptoc.runtime.hazards_order import HostRead, Launch, Order
-from pyptoc.runtime.hazards_regions import Region, box_of, unit_of
+from pyptoc.runtime.hazards_regions import Cut, Region, box_of, unit_of
 from pyptoc.runtime.task_sets import NO_TASKS, Tasks, tasks_beside, with_task
 
 NOTHING, INPUT, FIRST = 0, 1, 2
@@ -77,14 +76,13 @@ class _Pieces:
                 help="bind smaller sizes",
             )
         self.written = np.full(self.size, INPUT if given else NOTHING, np.int32)
+        self.sets: dict[AccessMode, NDArray[Any]] = {}
+        """Who has read, or added to, each piece since; as long as nobody has, none."""
 
-    @cached_property
-    def read(self) -> NDArray[Any]:
-        return np.zeros(self.size, np.int32)
-
-    @cached_property
-    def added(self) -> NDArray[Any]:
-        return np.zeros(self.size, np.int32)
+    def tasks(self, mode: AccessMode) -> NDArray[Any]:
+        if mode not in self.sets:
+            self.sets[mode] = np.zeros(self.size, np.int32)
+        return self.sets[mode]
 
 
 @dataclass
@@ -154,21 +152,19 @@ class TaskHazards:
         region, mode = touch.region, touch.region.mode
         mine = touch.over | (1 << touch.task if touch.task >= 0 else 0)
         self._check_declared(touch)
-        written = box_of(pieces.written, region, pieces.unit)
+        cut = Cut(region, pieces.unit)
+        written = cut.of(pieces.written)
         for last in _distinct(written):
             self._after_write(touch, last, mine)
-        if mode != AccessMode.ACCUMULATE:
-            self._after_all(touch, box_of(pieces.added, region, pieces.unit), mine)
-        if mode != AccessMode.READ:
-            self._after_all(touch, box_of(pieces.read, region, pieces.unit), mine)
+        for other in (AccessMode.ACCUMULATE, AccessMode.READ):
+            if other != mode and other in pieces.sets:
+                self._after_all(touch, cut.of(pieces.sets[other]), mine)
         if mode == AccessMode.WRITE:
             written[...] = number + FIRST
-            box_of(pieces.read, region, pieces.unit)[...] = 0
-            box_of(pieces.added, region, pieces.unit)[...] = 0
+            for sets in pieces.sets.values():
+                cut.of(sets)[...] = 0
         elif touch.task >= 0:
-            reads = mode == AccessMode.READ
-            kept = pieces.read if reads else pieces.added
-            self._join(box_of(kept, region, pieces.unit), touch.task)
+            self._join(cut.of(pieces.tasks(mode)), touch.task)
 
     def _join(self, sets: NDArray[Any], task: int) -> None:
         """Add a task to the sets of all pieces of a box."""
@@ -281,7 +277,7 @@ class TaskHazards:
 
     def _check_declared(self, touch: Touch) -> None:
         launch, region = touch.launch, touch.region
-        if launch is None or not launch.kernel.access_list:
+        if launch is None or not launch.accesses:
             return
         modes = {region.mode, AccessMode.ACCUMULATE}
         declared, parts = launch.declared(touch.task), list[Region]()
