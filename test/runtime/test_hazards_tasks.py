@@ -100,6 +100,25 @@ def test_tasks_that_do_not_wait_are_named(after: str) -> None:
         program(KERNELS, body).check()
 
 
+@pytest.mark.parametrize("after", ["%s", "%t overlaps", "%t, %s"])
+def test_what_is_added_to_is_read_or_written_behind_all_sums(after: str) -> None:
+    """Sums may run in any order among themselves."""
+    sums = copy("sums", "16 * %i").replace("write %y", "accumulate %y")
+    sums = sums.replace("into %y[%s, 0]", 'into %y[%s, 0] {combine = "add"}')
+    body = f"""{FIRST}
+  %s = npu.launch @sums[4] (%x, %w) after(%t)
+  %v = npu.launch @sums[4] (%x, %w) after(%t)
+  %u = npu.launch @two[4] (USE) after({after}, %v)"""
+    for use in ("%w, %y", "%x, %w"):
+        found = program(KERNELS + sums, body.replace("USE", use))
+        if "%s" in after:
+            assert found.check().tasks == 16
+            continue
+        (problem,) = problems(found)
+        assert problem.code == "PTO421"
+        assert "@sums (%i = 0) and task @two (%i = 0)" in problem.message
+
+
 def test_two_tasks_of_a_launch_write_one_element() -> None:
     kernels = copy("one", "8 * %i")
     (found,) = problems(program(kernels, "%t = npu.launch @one[4] (%x, %y)"))
