@@ -11,6 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from _pytest.runner import runtestprotocol
+
+# Hypothesis imports what other packages add to it: trio, which nothing here uses, takes
+# a quarter of a second in each process.
+os.environ.setdefault("HYPOTHESIS_NO_PLUGINS", "1")
 from hypothesis import settings
 
 # Before numpy is imported: on small matrices its threads only wait for each other, and
@@ -48,6 +53,35 @@ WATCHED = pytest.StashKey[int]()
 def pytest_collection_finish() -> None:
     """What is there before the first test stays: the collector need not see it."""
     gc.freeze()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Workers of xdist report only what is shown."""
+    if hasattr(config, "workerinput"):
+        config.pluginmanager.register(FewReports())
+
+
+class FewReports:
+    """Runs a test in a worker of xdist, which sends what happens one by one.
+
+    Of seven messages on a test that passes two are left: most tests take less time than
+    the others, which change nothing of what is printed.
+    """
+
+    SHOWN = 0.005
+    """From how many seconds on `--durations` shows a phase of a test."""
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(
+        self, item: pytest.Item, nextitem: pytest.Item | None
+    ) -> bool:
+        reports = runtestprotocol(item, log=False, nextitem=nextitem)
+        passed = all(report.passed for report in reports)
+        for report in reports:
+            slow = report.duration >= self.SHOWN
+            if slow or report.when == "call" or not passed:
+                item.ihook.pytest_runtest_logreport(report=report)
+        return True
 
 
 @pytest.fixture
