@@ -7,15 +7,12 @@ runs: whatever the input calls its functions, tags and arguments, no name is in 
 from __future__ import annotations
 
 import re
-import sys
 import zipfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
+import audited
 import pytest
-from inprocess import call
 from processes import clean, files_in
 
 import pyptoc
@@ -55,7 +52,6 @@ func.func @operator(%x: tensor<8x64xf32>, %w: tensor<64x64xf32>)
   func.return %y : tensor<8x64xf32>
 }
 """
-seen: list[str] | None = None
 
 
 def quoted(name: str) -> str:
@@ -63,43 +59,34 @@ def quoted(name: str) -> str:
     return "".join(f"\\{ord(one):02X}" if one in '"\\\n' else one for one in name)
 
 
-def audit(event: str, args: tuple[Any, ...]) -> None:
-    if seen is not None and event in EVENTS:
-        for one in args[: EVENTS[event]]:
-            text = one.decode(errors="replace") if isinstance(one, bytes) else str(one)
-            if WORD in text:
-                seen.append(f"{event}: {text[-200:]}")
+Run = Callable[..., tuple[int, str, str]]
+"""The outcome of a command on a text: nothing it compiled or opened had the word."""
 
 
-EVENTS = {
-    "compile": 2, "import": 1, "open": 1, "os.listdir": 1, "os.mkdir": 1,
-    "os.remove": 1, "os.rename": 2, "os.scandir": 1, "os.system": 1,
-    "subprocess.Popen": 2, "tempfile.mkstemp": 1,
-}  # fmt: skip
-"""What is looked at, and how many of its arguments: code, and paths."""
-sys.addaudithook(audit)
+@pytest.fixture(scope="module")
+def looked_at() -> Iterator[audited.Run]:
+    with audited.audited(WORD) as process:
+        yield process
 
 
-@contextmanager
-def looking() -> Iterator[list[str]]:
-    global seen
-    seen = []
-    try:
-        yield seen
-    finally:
-        seen = None
+@pytest.fixture
+def run(looked_at: audited.Run) -> Run:
+    def run(*argv: str, text: str) -> tuple[int, str, str]:
+        outcome, found = looked_at("-", *argv, text=text)
+        assert clean(outcome[0], outcome[2])
+        assert found == []
+        return outcome
+
+    return run
 
 
-def run(*argv: str, text: str) -> tuple[int, str, str]:
-    with looking() as found:
-        outcome = call("-", *argv, stdin=text)
-    assert clean(outcome[0], outcome[2])
-    assert found == []
-    return outcome
+def test_what_looks_sees_a_path(looked_at: audited.Run, tmp_path: Path) -> None:
+    _, found = looked_at("-", "--pipeline=", f"-o{tmp_path / WORD}", text=PLAIN)
+    assert f"os.rename: {tmp_path / WORD}" in found
 
 
 @pytest.mark.parametrize("number", NAMES)
-def test_everywhere_at_once(number: str, tmp_path: Path) -> None:
+def test_everywhere_at_once(run: Run, number: str, tmp_path: Path) -> None:
     name = HOSTILE[int(number)]
     text = TENSOR.replace("NAME", quoted(name))
     bound = f"--bind={name}=4"
@@ -124,7 +111,7 @@ def test_everywhere_at_once(number: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", NAMES)
-def test_a_sweep(number: str, tmp_path: Path) -> None:
+def test_a_sweep(run: Run, number: str, tmp_path: Path) -> None:
     name = HOSTILE[int(number)]
     text = TENSOR.replace("NAME", quoted(name)).replace(
         f'pypto.dims = ["{quoted(name)}"]', 'pypto.dims = ["M"]'
@@ -153,7 +140,7 @@ PLACES = places()
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_one_place_at_a_time(place: str, tmp_path: Path) -> None:
+def test_one_place_at_a_time(run: Run, place: str, tmp_path: Path) -> None:
     """Whatever stands there: an error, or a run with no trace of it."""
     for name in (HOSTILE[0], HOSTILE[2], HOSTILE[3]):
         text = PLACES[place].replace("NAME", quoted(name))
@@ -173,7 +160,7 @@ def test_one_place_at_a_time(place: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("where", ["argument", "result", "probe"])
 @pytest.mark.parametrize("name", [*HOSTILE, "", "a\\b", "x" * 201])
-def test_names_of_arrays(where: str, name: str) -> None:
+def test_names_of_arrays(run: Run, where: str, name: str) -> None:
     """They are members of .npz files: what unpacks one may believe in them."""
     setting = f'{{pypto.name = "{quoted(name)}"}}'
     argument = "%w: tensor<64x64xf32>"
@@ -193,7 +180,7 @@ def test_names_of_arrays(where: str, name: str) -> None:
     assert re.search(rf"<stdin>:\d+:\d+: error\[{wanted}\]", err)
 
 
-def test_a_location_names_no_file_to_read(tmp_path: Path) -> None:
+def test_a_location_names_no_file_to_read(run: Run, tmp_path: Path) -> None:
     secret = tmp_path / WORD
     secret.write_text("this is a secret\n" * 9)
     text = PLAIN.replace("%y = pypto.softmax %a axis -1", "%y = pypto.exp %a, %a")
