@@ -10,9 +10,11 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import checked_runs
+import numpy as np
 import pytest
 from inprocess import ROOT, call
 
+import pyptoc
 from pyptoc.passes import DEFAULT_PIPELINE
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -99,8 +101,9 @@ def test_the_readme_shows_what_is_printed(tmp_path: Path, monkeypatch) -> None:
 
 
 def test_a_run_of_tests_says_what_was_watched(tmp_path: Path) -> None:
+    """What its workers tell is added, and shown."""
     test = tmp_path / "test_small.py"
-    test.write_text(SMALL_RUN)
+    test.write_text(TWO_WATCHED)
     words = ("-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider")
     words += ("-c", str(ROOT / "pyproject.toml"), "--rootdir", str(ROOT))
     done = subprocess.run(
@@ -137,25 +140,33 @@ def test_a_process_alone_says_what_it_has_watched(
         assert said == line
 
 
-SMALL_RUN = """\
-import numpy as np
-import pytest
-import pyptoc
+TWO_WATCHED = """\
+import sys
+from types import SimpleNamespace
 
-TEXT = '''
-func.func @f(%x: tensor<8x64xf32>) -> tensor<8x64xf32> {
-  %y = pypto.exp %x
-  func.return %y : tensor<8x64xf32>
-}
-'''
+import pytest
+
+sys.modules["checked_runs"] = SimpleNamespace(watched=0)
 
 
 @pytest.mark.parametrize("number", range(2))
 def test_runs(number):
-    program = pyptoc.compile(TEXT)
-    for _ in range(2):
-        program.run(x=np.ones((8, 64), np.float32))
+    sys.modules["checked_runs"].watched += 1
 """
+EXP = """\
+func.func @f(%x: tensor<8x64xf32>) -> tensor<8x64xf32> {
+  %y = pypto.exp %x
+  func.return %y : tensor<8x64xf32>
+}
+"""
+
+
+def test_the_first_run_of_a_program_is_watched() -> None:
+    for most in (1, 2):
+        program, before = pyptoc.compile(EXP), checked_runs.watched
+        for _ in range(most):
+            program.run(x=np.ones((8, 64), np.float32))
+        assert checked_runs.watched == before + 1
 
 
 def test_a_golden_of_ones_own(tmp_path: Path, monkeypatch) -> None:
