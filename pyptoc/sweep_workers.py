@@ -9,9 +9,11 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from multiprocessing import resource_tracker
 from typing import Any, NoReturn
 
 from pyptoc.dialects.diagnostics import error
@@ -88,7 +90,8 @@ def _in_processes(jobs: Sequence[Job], workers: int) -> Done:
         initializer=_ignore_interrupt,
     )
     try:
-        futures = {pool.submit(measure, job): job for job in jobs}
+        with _interrupts_wait():
+            futures = {pool.submit(measure, job): job for job in jobs}
         for future in as_completed(futures):
             yield futures[future], future.result()
     except BrokenProcessPool:
@@ -110,6 +113,26 @@ _GUARD = (
 def _ignore_interrupt() -> None:
     # Ctrl-C reaches all processes; the first one tells the others.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+@contextmanager
+def _interrupts_wait() -> Iterator[None]:
+    """
+    Hold back interrupts from here, and from processes that are started meanwhile.
+
+    They inherit it: else one that comes while they import would end them with a
+    traceback. Here it comes afterwards.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    # What multiprocessing starts first would let them through again.
+    resource_tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _on_dask(jobs: Sequence[Job], address: str) -> Done:

@@ -6,14 +6,15 @@ import os
 import signal
 import subprocess
 import sys
-import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 
 import pytest
-from inprocess import ROOT, call
+from inprocess import call
 from processes import ENVIRONMENT, SECONDS, files_in, start
 
-OPERATOR = str(ROOT / "test/operators/grouped_matmul_swiglu_quant.mlir")
 LONG = """\
 func.func @f(%x: tensor<4x4xf32>) -> (tensor<4x4xf32> {pypto.name = "y"}) {
   %c0 = arith.constant 0 : index
@@ -27,55 +28,77 @@ func.func @f(%x: tensor<4x4xf32>) -> (tensor<4x4xf32> {pypto.name = "y"}) {
   func.return %y : tensor<4x4xf32>
 }
 """
-DEEP = """\
-func.func @f(%a: tensor<128x1073741824xf16>, %b: tensor<1073741824x128xf16>)
-    -> tensor<128x128xf32> {
-  %y = pypto.matmul %a, %b to f32
-  func.return %y : tensor<128x128xf32>
+SHORT = """\
+func.func @f(%x: tensor<4x4xf32>) -> (tensor<4x4xf32> {pypto.name = "y"}) {
+  %y = pypto.neg %x
+  func.return %y : tensor<4x4xf32>
 }
 """
-TYPES = ", ".join(["tensor<128x128xf32>"] * 24)
-LOOPS = f"""\
-func.func @f(%a: tensor<128x16777216xf16>, %b: tensor<16777216x128xf16>) -> ({TYPES}) {{
-{"".join(f"  %y{n} = pypto.matmul %a, %b to f32{chr(10)}" for n in range(24))}
-  func.return {", ".join(f"%y{n}" for n in range(24))} : {TYPES}
-}}
-"""
-WIDE = "func.func @f(%x: tensor<4x4xf32>) {\n" + "".join(
-    f"  %y{n} = pypto.exp %x\n" for n in range(100_000)
-)
-PASS = "// -----// IR Dump "
-CASES = {
-    "parse": (WIDE, ("-", "--pipeline="), ""),
-    "compile": ("", ("@deepseek_decode", "--print-ir-after=infer-tiles,insert-sync"),
-                PASS),
-    "interpret": (LONG, ("-", "--compile-to=tensor", "--run", "--random-inputs=1",
-                         "--outputs=out.npz"), "turn"),
-    "run": (LONG, ("-", "--run", "--random-inputs=1", "--outputs=out.npz"), "turn"),
-    "simulate": (DEEP, ("-", "--simulate", "--print-ir-after=schedule",
-                        "--trace=out.json"), PASS),
-    "check": (LOOPS, ("-", "--check", "--print-ir-after=schedule"), PASS),
-}  # fmt: skip
-"""What takes long, and what is on standard error when it has begun.
-
-Each goes on for seconds, or prints more than a pipe holds: none is done before it is
-interrupted, however fast the computer.
-"""
+RUN = ("--run", "--random-inputs=1", "--outputs=out.npz")
+WORK = {
+    "parse": (("--pipeline=",), "xdsl.parser."),
+    "compile": ((), "pyptoc.passes."),
+    "interpret": (("--compile-to=tensor", *RUN), "pyptoc.runtime.reference"),
+    "translate": (RUN, "pyptoc.runtime.translate"),
+    "run": (RUN, "pyptoc.runtime.executor"),
+    "simulate": (("--simulate", "--trace=out.json"), "pyptoc.runtime.timing"),
+    "check": (("--check",), "pyptoc.runtime.hazards"),
+}
+"""What is interrupted, and in which modules that is."""
 
 
-@pytest.mark.parametrize("kind", CASES)
-def test_interrupt(kind: str, tmp_path: Path) -> None:
-    text, argv, begun = CASES[kind]
-    with start(*argv, "-o", "out.mlir", cwd=tmp_path) as process:
+class Interrupting:
+    """Sends an interrupt at one of the calls of functions of some modules."""
+
+    def __init__(self, modules: str, at: int | None) -> None:
+        self.modules, self.at, self.calls = modules, at, 0
+
+    def __call__(self, frame: FrameType, event: str, _: object) -> None:
+        name = frame.f_globals.get("__name__", "")
+        if event == "call" and name.startswith(self.modules):
+            self.calls += 1
+            if self.calls == self.at:
+                signal.raise_signal(signal.SIGINT)
+
+
+@pytest.mark.parametrize("kind", WORK)
+def test_interrupt(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When the work begins, in its middle, and at its end."""
+    argv, modules = WORK[kind]
+
+    def run(folder: str, at: int | None) -> tuple[int, dict[str, bytes]]:
+        (tmp_path / folder).mkdir()
+        monkeypatch.chdir(tmp_path / folder)
+        hook = Interrupting(modules, at)
+        sys.setprofile(hook)
+        try:
+            code, _, err = call("-", *argv, "-o", "out.mlir", stdin=SHORT)
+        finally:
+            sys.setprofile(None)
+        assert code == (0 if at is None else 130)
+        assert err.endswith("" if at is None else "interrupted\n")
+        assert "Traceback" not in err
+        return hook.calls, {name: Path(name).read_bytes() for name in files_in(Path())}
+
+    run("first", None)  # What is defined or kept for later is.
+    calls, whole = run("whole", None)
+    assert "out.mlir" in whole
+    for at in sorted({1, calls // 2, calls}):
+        done, files = run(f"{at}", at)
+        assert done == at
+        assert files.items() <= whole.items()
+        assert at > 1 or files == {}
+
+
+def test_a_process(tmp_path: Path) -> None:
+    """It prints more than a pipe holds: it cannot end before it is interrupted."""
+    with start("-", *RUN, "-o", "out.mlir", cwd=tmp_path) as process:
         assert process.stdin is not None
         assert process.stderr is not None
         try:
-            # A process that reads more than a pipe holds has started.
-            process.stdin.write(text)
+            process.stdin.write(LONG)
             process.stdin.close()
-            line = process.stderr.readline() if begun else ""
-            assert line.startswith(begun)
-            time.sleep(0.1)
+            assert process.stderr.readline().startswith("turn")
             process.send_signal(signal.SIGINT)
             err = process.stderr.read()
             assert process.wait(SECONDS) == 130
@@ -86,25 +109,24 @@ def test_interrupt(kind: str, tmp_path: Path) -> None:
     assert files_in(tmp_path) == []
 
 
-def test_sweep_in_one_process(tmp_path: Path) -> None:
+def test_sweep_in_one_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is done is kept; no table and no half of one."""
-    sweep = ("--sweep=machine.clock_ghz=1.0..3.0+0.001", "--jobs=1", "--sweep-cache=c")
-    process = start(
-        OPERATOR, *sweep, "--bind=M=16", "--sweep-csv=out.csv", cwd=tmp_path
+
+    @contextmanager
+    def progress() -> Iterator[Callable[[int, int], None]]:
+        yield lambda done, _: signal.raise_signal(signal.SIGINT) if done == 2 else None
+
+    monkeypatch.setattr("pyptoc.sweep_command._progress", progress)
+    monkeypatch.chdir(tmp_path)
+    sweep = ("--sweep=machine.clock_ghz=1,2,3", "--jobs=1", "--sweep-cache=c")
+    code, out, err = call("-", *sweep, "--sweep-csv=out.csv", stdin=SHORT)
+    assert (code, out) == (130, "")
+    assert err == (
+        "2 of 3 points done, kept in c: the same command goes on from there\n"
+        "interrupted\n"
     )
-    try:
-        while not any(tmp_path.glob("c/*.json")):
-            assert process.poll() is None
-            time.sleep(0.02)
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=SECONDS)
-    finally:
-        process.kill()
-    assert (process.returncode, out) == (130, "")
-    assert err.endswith("points done, kept in c: the same command goes on from "
-                        "there\ninterrupted\n")  # fmt: skip
     names = files_in(tmp_path)
-    assert names != []
+    assert len(names) == 2
     assert all(name.startswith("c/") and name.endswith(".json") for name in names)
 
 
