@@ -321,13 +321,13 @@ from pyptoc.cli import console_main
 
 @contextlib.contextmanager
 def progress():
-    # As a terminal does: to all processes of the command.
-    yield lambda done, _: os.killpg(0, signal.SIGINT) if done else None
+    # As a terminal does: to all processes of the command, which wait for work.
+    yield lambda done, most: os.killpg(0, signal.SIGINT) if done == most else None
 
 pyptoc.sweep_command._progress = progress
 console_main()
 """
-"""The command, interrupted when the first point is done."""
+"""The command, interrupted when all points are done."""
 
 
 class TestCache:
@@ -406,17 +406,18 @@ class TestCache:
     def test_an_interrupt_keeps_what_is_done(self, source: str, tmp_path: Path) -> None:
         """What two processes have done is what this one would have."""
         folder = tmp_path / "cache"
-        sweeps = ("--sweep=bind.M=1..20", f"--sweep-cache={folder}", "--jobs=2")
+        sweeps = ("--sweep=bind.M=1,2", f"--sweep-cache={folder}", "--jobs=2")
         code, out, err = processes.run(
             source, *sweeps, script=INTERRUPTED, start_new_session=True
         )
         assert (code, out) == (130, "")
-        assert "1 of 20 points done, kept in" in err
+        assert "2 of 2 points done, kept in" in err
         assert "Traceback" not in err
-        (kept,) = folder.iterdir()
-        assert json.loads(kept.read_text())["key"] == kept.stem
+        kept = list(folder.iterdir())
+        assert len(kept) == 2
+        assert all(json.loads(each.read_text())["key"] == each.stem for each in kept)
         # A sweep of the same points goes on from there, to the same rows.
-        axes, counts = {"bind.M": "1..20"}, list[int]()
+        axes, counts = {"bind.M": "1..4"}, list[int]()
         rows = pyptoc.sweep(
             PRODUCT,
             axes,
@@ -424,7 +425,7 @@ class TestCache:
             jobs=1,
             progress=lambda done, _: counts.append(done),
         )
-        assert counts[0] == 1
+        assert counts[0] == 2
         assert rows == pyptoc.sweep(PRODUCT, axes, jobs=1)
 
 
@@ -457,7 +458,7 @@ class TestExecutors:
             reason="dask is an optional extra: pip install 'pyptoc[dask]'",
         )
         with distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+            n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None
         ) as cluster:
             address = cluster.scheduler_address
             rows = pyptoc.sweep(PRODUCT, AXES, executor=f"dask:{address}")
