@@ -43,7 +43,7 @@ settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.load_profile("repeatable")
 
 # As while compiling: many long-lived objects are made, and few cycles.
-gc.set_threshold(100_000, 50, 100)
+gc.set_threshold(300_000, 50, 100)
 
 
 WATCHED = pytest.StashKey[int]()
