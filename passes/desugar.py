@@ -42,7 +42,8 @@ from pyptoc.dialects.context import PyptocContext
 from pyptoc.dialects.diagnostics import error
 from pyptoc.dialects.error_list import ErrorList
 from pyptoc.dialects.expr import Expr, minimum
-from pyptoc.dialects.pypto.control import ForallOp, ForOp, LoopOp, YieldOp
+from pyptoc.dialects.pypto.control import ForallOp, ForOp, YieldOp
+from pyptoc.dialects.pypto.loop_op import LoopOp
 from pyptoc.dialects.pypto.shape import AssembleOp, FullOp, StoreOp
 from pyptoc.dialects.record import record
 from pyptoc.passes import arith_to_index

@@ -27,7 +27,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from pyptoc.dialects.expr import Compare
 from pyptoc.dialects.npu import KernelOp
-from pyptoc.dialects.pypto.control import IndexOp
+from pyptoc.dialects.pypto.scalars import IndexOp
 from pyptoc.dialects.tile import (
     AllocOp,
     BarrierOp,

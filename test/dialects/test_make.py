@@ -11,20 +11,12 @@ from pyptoc.dialects.context import make_context
 from pyptoc.dialects.diagnostics import CompileError, file_location
 from pyptoc.dialects.expr import Compare, Expr, minimum
 from pyptoc.dialects.parsing import parse_module
-from pyptoc.dialects.pypto.control import (
-    AssertOp,
-    DimOp,
-    ForallOp,
-    ForOp,
-    IndexOp,
-    ReadOp,
-    ScalarOp,
-    YieldOp,
-)
+from pyptoc.dialects.pypto.control import ForallOp, ForOp, YieldOp
 from pyptoc.dialects.pypto.elementwise import MulOp
 from pyptoc.dialects.pypto.matmul import MatmulOp
 from pyptoc.dialects.pypto.reduce import SumOp
 from pyptoc.dialects.pypto.scalar_expr import ScalarExpr
+from pyptoc.dialects.pypto.scalars import AssertOp, DimOp, IndexOp, ReadOp, ScalarOp
 from pyptoc.dialects.pypto.shape import (
     AssembleOp,
     ConcatOp,
