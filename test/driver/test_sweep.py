@@ -174,50 +174,7 @@ def _pipeline(changed: str) -> str:
     return ",".join(changed if n == name else n for n in default_pipeline().split(","))
 
 
-BAD_KEYS = [
-    ("til.m=3", 1, "did you mean tile.m?"),
-    ("proj.m=3", 1, "did you mean tile.proj.m?"),
-    ("bindM=3", 1, "did you mean bind.NAME?"),
-    ("plan-memry.slots=3", 1, "did you mean plan-memory.OPTION?"),
-    ("inline=2", 1, "pyptoc --list-passes lists the options"),
-    ("split-k=2", 1, "did you mean split_k?"),
-    ("tile.q=3", 6, "'q' is no part of a cube tile"),
-    ("tile.m=64,x", 11, "[mL0, mL1], or one number for both"),
-    ("tile.m=0", 8, "cannot be m"),
-    ("tile.k=[1,2,3,4]", 8, "cannot be k"),
-    ("tile.foo.m=64", 1, "no product with the tag 'foo'"),
-    ("split_k=[1,2]", 9, "a whole number of parts"),
-    ("walk=row,diagonal", 10, "blocked<6, 4>"),
-    ("assign=static,some", 15, "static or dynamic"),
-    ("vec=8", 1, "there is no vector operation"),
-    ("plan-memory.slotz=1", 13, "did you mean slots?"),
-    ("plan-memory.slots=1,a", 21, "'a' is not an integer"),
-    ("plan-memory=1", 1, "PASS.OPTION"),
-    ("plan-memory=1", 1, "pyptoc --list-passes lists the options"),
-    ("bind.N=1", 6, "names: M, a, b"),
-    ("bind.M=1,-1", 10, "a size is 0 to 2^63 - 1"),
-    ("machine.cube_cores=1", 9, "did you mean cores.cube?"),
-    ("machine.cores=1", 9, "one of cores.cube, cores.vector, cores.clock_ghz"),
-    ("machine.clock_gz=1", 9, "did you mean clock_ghz?"),
-    ("machine.clock_ghz=1,0", 21, "must be a number above 0"),
-    ("machine.bytes_per_cycle=1", 9, "routes.gm.l1.bytes_per_cycle"),
-    ("machine=ascend950,ascend951", 19, "did you mean ascend950?"),
-]
-
-
 class TestCommand:
-    @pytest.mark.parametrize(("spec", "column", "words"), BAD_KEYS)
-    def test_errors_point_into_the_argument(
-        self, source: str, spec: str, column: int, words: str
-    ) -> None:
-        code, out, err = call(source, f"--sweep={spec}", "--bind=M=64")
-        assert (code, out) == (1, "")
-        headline, line, carets, *_ = err.split("\n")
-        assert headline.startswith(f"--sweep:1:{column}: error[PTO512]: ")
-        assert line == f" 1 | {spec}"
-        assert carets.index("^") == column + 4
-        assert words in err
-
     def test_too_many_points(self, source: str) -> None:
         sweeps = ("--sweep=bind.M=1..9999", "--sweep=plan-memory.slots=1..99")
         code, _, err = call(source, *sweeps)
