@@ -22,8 +22,9 @@ Where it pays, `fuse.py` lets a product join the vector ops that read it (unit
 `"mixed"`), and cuts groups at reductions. Else cube and vector groups meet in global
 memory. Views, reshapes, reads and index
 arithmetic belong to no group: consumers look through them. First, asserts move in front
-of independent loops (`hoist_asserts.py`), copies are made where value semantics needs
-them (`ownership.py`), and ops that nobody uses are erased.
+of independent loops (`hoist_asserts.py`), and so do indices that are the same in each
+trip (`hoist_indices.py`); copies are made where value semantics needs them
+(`ownership.py`), and ops that nobody uses are erased.
 """
 
 from __future__ import annotations
@@ -91,10 +92,12 @@ class PartitionPass(PyptocPass):
                 self._group(ctx, function, nests=False)
                 continue
             from pyptoc.passes.hoist_asserts import hoist_asserts
+            from pyptoc.passes.hoist_indices import hoist_indices
             from pyptoc.passes.read_carried import read_carried, read_initial
 
             for loop in loops:
                 hoist_asserts(ctx, loop)
+                hoist_indices(loop)
             views = read_carried(function)
             Ownership(ctx, function).run()
             self._group(ctx, function, nests=self.nests)
