@@ -421,9 +421,9 @@ class TestExecutors:
             rows = pyptoc.sweep(PRODUCT, AXES, executor=f"dask:{address}")
             who = distributed.Client(address, set_as_default=False)
             with who:
-                done = who.run(lambda dask_worker: len(dask_worker.data))
+                done = who.run(lambda dask_worker: dask_worker.state.executed_count)
         assert rows == pyptoc.sweep(PRODUCT, AXES, jobs=1)
-        assert len(done) == 2
+        assert list(done.values()) == [len(rows)]
 
     def test_no_scheduler(self, source: str) -> None:
         pytest.importorskip(
