@@ -108,10 +108,11 @@ def golden(run: Run) -> Results:
 @lru_cache(maxsize=8)
 def _inputs(name: str, case: Any) -> dict[str, Any]:
     """Arrays that nobody may write to: all tests share them."""
-    arrays = OPERATORS[name].inputs(case)
-    for array in arrays.values():
-        array.flags.writeable = False
-    return arrays
+    given = OPERATORS[name].inputs(case)
+    for value in given.values():
+        if isinstance(value, np.ndarray):
+            value.flags.writeable = False
+    return given
 
 
 @lru_cache(maxsize=8)
