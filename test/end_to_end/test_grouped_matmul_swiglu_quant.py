@@ -92,8 +92,7 @@ def test_command_line(loop: bool, tmp_path: Path) -> None:
 @FORMS
 def test_is_a_scheduled_program(loop: bool) -> None:
     """A mixed and a vector kernel with addresses and flags, launches with waits."""
-    code, out, _ = call(str(FILES[loop]))
-    assert code == 0
+    out = compiled(source(GIVEN, loop)).text
     assert len(re.findall(r"npu\.kernel .* on mixed ", out)) == 1
     assert len(re.findall(r"npu\.kernel .* on vector ", out)) == 1 + loop
     allocations = [line for line in out.splitlines() if "tile.alloc" in line]

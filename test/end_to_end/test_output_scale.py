@@ -41,8 +41,8 @@ def check(text: str, inputs: dict[str, Any], *want: Array) -> None:
     results = [interpret(compile(text, pipeline="").module, inputs)]
     tasks = compile(text, pipeline=default_pipeline("tasks"))
     results.append(interpret(tasks.module, inputs))
-    for name in ("ascend950", "ascend910b"):
-        machine, program = load_machine(name), compile(text, machine=name).module
+    for name, source in (("ascend950", tasks.module), ("ascend910b", text)):
+        machine, program = load_machine(name), compile(source, machine=name).module
         order, found = record(program, machine, inputs)
         assert order.problems() == []
         assert order.undeclared() == []
