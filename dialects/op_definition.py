@@ -18,13 +18,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from operator import attrgetter
 from threading import RLock
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from xdsl import irdl
 from xdsl.ir import Operation, OpTraits
 from xdsl.irdl import IRDLOperation, OpDef, VarIRConstruct, irdl_op_definition
-from xdsl.irdl.operations import BaseAttrAccessor
+from xdsl.irdl.operations import (
+    BaseAccessor,
+    BaseAttrAccessor,
+    BeforeVariadicSingleAccessor,
+)
 
 from pyptoc.dialects.plain_classes import make_plain
 
@@ -37,6 +42,13 @@ T = TypeVar("T", bound=IRDLOperation)
 
 
 OPERAND = VarIRConstruct.OPERAND
+HELD: dict[VarIRConstruct, Callable[[Operation], Any]] = {
+    OPERAND: attrgetter("_operands"),
+    VarIRConstruct.RESULT: attrgetter("results"),
+}
+"""The values of an operation that fields are found in."""
+_item = tuple[Any, ...].__getitem__
+"""That of xDSL's tuples of values is a function in Python."""
 
 _LOCK = RLock()
 
@@ -113,14 +125,46 @@ def defined_when_used() -> Generator[None]:
 
 
 def _remember_places(cls: type[IRDLOperation]) -> None:
-    """Fields that are found by sizes of segments do not add these up each time."""
+    """Fields of operands and results are found without a detour."""
     for name, field in tuple(vars(cls).items()):
         if isinstance(field, BaseAttrAccessor) and field.construct is OPERAND:
             setattr(cls, name, SegmentField(field))
+        elif isinstance(field, BaseAccessor) and field.construct in HELD:
+            is_first = isinstance(field, BeforeVariadicSingleAccessor)
+            setattr(cls, name, (PlaceField if is_first else ValueField)(field))
+
+
+class ValueField:
+    """The operands or results of a field, of the values themselves.
+
+    xDSL makes a view of an operation's operands first.
+    """
+
+    def __init__(self, field: BaseAccessor) -> None:
+        self.field = field
+        self.place = field.idx
+        self.index = field.index
+        self.held = HELD[field.construct]
+
+    def __get__(self, op: Operation, owner: Any = None) -> Any:
+        return self.index(self.held(op))
+
+    def __set__(self, op: Operation, value: object) -> NoReturn:
+        raise NotImplementedError("operands and results are not set by their name")
+
+
+class PlaceField(ValueField):
+    """The operand or result at one place."""
+
+    def __get__(self, op: Operation, owner: Any = None) -> Any:
+        return _item(self.held(op), self.place)
 
 
 class SegmentField:
-    """The operands of a field of an operation with sizes of segments."""
+    """The operands of a field of an operation with sizes of segments.
+
+    These are not added up each time.
+    """
 
     def __init__(self, field: BaseAttrAccessor) -> None:
         self.field = field
@@ -142,7 +186,8 @@ class SegmentField:
         place = self.places[key]
         if place is None:
             return None
-        return op._operands[place]  # pyright: ignore[reportPrivateUsage]
+        operands = op._operands  # pyright: ignore[reportPrivateUsage]
+        return operands[place] if isinstance(place, slice) else _item(operands, place)
 
     def __set__(self, op: Operation, value: object) -> NoReturn:
         raise NotImplementedError("operands of a field are not set by its name")

@@ -175,12 +175,13 @@ class _Search:
         if not left:
             return True
         choices: list[tuple[int, int]] = []
+        problem, sizes, capacity = self.problem, self.sizes, self.capacity
         for i in left:
             address = lowest[i]
-            partners = self.problem.partners[i]
+            partners = problem.partners[i]
             if address and partners:
-                address = self.problem.with_partner(i, address, self.addresses)
-            if address + self.sizes[i] <= self.capacity:
+                address = problem.with_partner(i, address, self.addresses)
+            if address + sizes[i] <= capacity:
                 choices.append((address, i))
             elif all(self.addresses[j] >= 0 for j in partners):
                 return False  # It only gets worse as others are placed.
@@ -200,10 +201,10 @@ class _Search:
     def _beside(self, i: int, lowest: list[int]) -> list[int]:
         """`lowest` when i is placed too: above all others, so that a gap below it stays
         as it is, and what does not fit there goes over it."""
-        start = self.addresses[i]
-        end = start + self.sizes[i]
+        sizes, start = self.sizes, self.addresses[i]
+        end = start + sizes[i]
         after = lowest.copy()
         for j in self.problem.conflicts[i]:
-            if lowest[j] + self.sizes[j] > start and lowest[j] < end:
+            if start - sizes[j] < lowest[j] < end:
                 after[j] = end
         return after

@@ -131,6 +131,13 @@ def want_scalars(
     site: Site, args: Sequence[Attribute | None], element: Attribute
 ) -> None:
     """Check the SSA scalars: f32 beside floats, i32 or index beside integers, i1."""
+    scalars = [
+        (position, arg)
+        for position, arg in enumerate(args)
+        if arg is not None and not isinstance(arg, TensorType)
+    ]
+    if not scalars:
+        return
     allowed: tuple[Attribute, ...] = ()
     if is_integer(element):
         allowed = i32, IndexType()
@@ -141,9 +148,7 @@ def want_scalars(
     rule = f"a scalar beside {element} elements is {' or '.join(map(str, allowed))}"
     if not allowed:
         rule = f"{element} elements are made by a cast, not of scalars"
-    for position, arg in enumerate(args):
-        if arg is None or isinstance(arg, TensorType):
-            continue
+    for position, arg in scalars:
         if arg not in allowed:
             site.error(
                 "PTO112",

@@ -16,13 +16,14 @@ from pyptoc.dialects import verify_op as verify_ops
 from pyptoc.dialects.op_docs import examples_of
 from pyptoc.dialects.parsing import parse_module
 from pyptoc.dialects.pypto import Pypto
-from pyptoc.dialects.verify_op import RIGHT, kind_of, look_of, verify_op
+from pyptoc.dialects.verify_op import FORMS, RIGHT, kind_of, look_of, verify_op
 from pyptoc.passes import LEVELS
 
 
 @pytest.fixture(autouse=True)
 def nothing_is_remembered() -> None:
     RIGHT.clear()
+    FORMS.clear()
 
 
 LOOKING = ("store", "probe", "for", "forall", "yield")
