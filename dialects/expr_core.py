@@ -249,10 +249,17 @@ class Expr:
         """This expression with symbols replaced, all at once."""
         if mapping.keys().isdisjoint(self.symbols()):
             return self
-        result = Expr.const(self.constant)
+        constant, terms = self.constant, dict[Atom, int]()
         for atom, coefficient in self.terms.items():
-            result += _substitute(atom, mapping)._scale(coefficient)
-        return result
+            value = _substitute(atom, mapping)
+            constant += coefficient * value.constant
+            for each, factor in value.terms.items():
+                total = terms.get(each, 0) + coefficient * factor
+                if total:
+                    terms[each] = total
+                else:
+                    del terms[each]
+        return Expr(terms, constant) if terms else Expr.const(constant)
 
     def evaluate(self, values: Mapping[Hashable, int]) -> int:
         """The value with every symbol given.

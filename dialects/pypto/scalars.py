@@ -79,14 +79,22 @@ def _over(expr: Expr | Compare, values: Sequence[SSAValue]) -> Expr | Compare:
     return expr.subs({f"s{i}": Expr.sym(value) for i, value in enumerate(values)})
 
 
+_KEPT = "_pyptoc_expr"
+"""Where an op keeps its expression and what that was found from, beside its fields."""
+
+
 class WithExpr:
     """An operation with an integer expression `expr` over its index operands."""
 
     @property
     def value_expr(self) -> Expr | Compare:
-        """The expression with SSA values as symbols."""
+        """The expression with SSA values as symbols, kept for those who ask again."""
         op = cast("IndexOp | AssertOp", self)
-        return _over(op.expr.data, tuple(op.inputs))
+        now = op.expr, op.inputs
+        kept = vars(op).get(_KEPT)
+        if kept is None or kept[0] != now:
+            kept = vars(op)[_KEPT] = now, _over(op.expr.data, op.inputs)
+        return kept[1]
 
     def expr_text(self, printer: Printer) -> str:
         """The infix text, with the names the printer gives the operands."""

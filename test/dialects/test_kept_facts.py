@@ -1,4 +1,4 @@
-"""The structure of an op is kept as long as all that it follows from is as it was."""
+"""What an op keeps is kept as long as all that it follows from is as it was."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ from collections.abc import Callable
 
 import pytest
 from building import tensor
-from xdsl.dialects.builtin import UnitAttr
+from xdsl.dialects.builtin import IndexType, UnitAttr
 from xdsl.utils.test_value import create_ssa_value
 
 from pyptoc.dialects.assembly import int_attr
+from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.pypto.matmul import MatmulOp
 from pyptoc.dialects.pypto.reduce import SumOp
+from pyptoc.dialects.pypto.scalars import IndexOp
 
 
 def folded() -> SumOp:
@@ -63,3 +65,15 @@ def test_what_it_does_not_follow_from_may_change():
     op.attributes["npu.group"] = int_attr(3)
     assert op.structure() is before
     assert op.clone().structure() is not before
+
+
+def test_an_expression_is_kept_as_long_as_it_is_over_the_same_values():
+    first, second = (create_ssa_value(IndexType()) for _ in range(2))
+    op = IndexOp.of(Expr.sym(first) + 1)
+    before = op.value_expr
+    assert before == Expr.sym(first) + 1
+    assert op.value_expr is before
+    op.operands[0] = second
+    assert op.value_expr == Expr.sym(second) + 1
+    op.properties["expr"] = IndexOp.of(Expr.sym(first) * 3).expr
+    assert op.value_expr == Expr.sym(second) * 3
