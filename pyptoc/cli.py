@@ -16,7 +16,7 @@ import signal
 import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import NoReturn
+from typing import NoReturn, TextIO
 
 import pyptoc
 from pyptoc import colors
@@ -33,18 +33,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command line and gives the exit code; never raises for bad input."""
     options = Options()
     try:
-        colors.choose("auto")
-        options = parse_options(sys.argv[1:] if argv is None else argv)
-        colors.choose(options.color)
-        if argv is None and not (options.run or options.check_each):
-            # Nobody multiplies large matrices; starting threads for it takes 40 ms.
-            os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-        with _loaded(options.load_module):
-            code = _dispatch(options)
+        try:
+            colors.choose("auto")
+            options = parse_options(sys.argv[1:] if argv is None else argv)
+            colors.choose(options.color)
+            if argv is None and not (options.run or options.check_each):
+                # Nobody multiplies large matrices; starting threads takes 40 ms.
+                os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+            with _loaded(options.load_module):
+                code = _dispatch(options)
+        except SystemExit as done:  # --help
+            code = int(done.code or 0)
         sys.stdout.flush()
         return code
-    except SystemExit as done:  # --help
-        return int(done.code or 0)
     except MemoryError as problem:
         # Gives back what the frames held, so that there is memory for the answer.
         problem.__traceback__ = problem.__context__ = None
@@ -114,7 +115,23 @@ def console_main() -> NoReturn:
         # The process ends: nobody needs its cycles to be found first, as they would be
         # once the thresholds are low again.
         gc.freeze()
+    for stream in (sys.stdout, sys.stderr):
+        _drop_the_rest(stream)
     sys.exit(code)
+
+
+def _drop_the_rest(stream: TextIO) -> None:
+    """
+    What cannot be written, of which `main` has told, goes nowhere.
+
+    Python would try again at its end, complain itself and end with code 120.
+    """
+    try:
+        stream.flush()
+    except OSError:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
 
 
 def _dispatch(options: Options) -> int:

@@ -27,6 +27,9 @@ for _library in ("OPENBLAS", "MKL", "OMP"):
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
+# It hides what becomes of output that is buffered, as it is for users.
+os.environ.pop("PYTHONUNBUFFERED", None)
+
 # A shell starts what is to run behind it with interrupts ignored, and processes hand
 # that on to those that tests start and interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import io
 import os
 import resource
+import signal
 import subprocess
+import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, cast
 
 import pytest
 from inprocess import call
 from processes import clean, files_in, run, start
 
+from pyptoc.cli import console_main
 from pyptoc.files import FileError, read_source
 
 SOURCE = """\
@@ -135,28 +140,59 @@ HELP = ("--help",)
 
 
 @contextlib.contextmanager
-def target(kind: str) -> Iterator[int | IO[bytes]]:
-    """Where output goes: to us, to a full device, to a pipe that nobody reads."""
-    if kind == "full":
-        with open("/dev/full", "wb") as device:
-            yield device
+def target(kind: str) -> Iterator[IO[str] | None]:
+    """A stream to us, to a full device, to a pipe that nobody reads; None: closed."""
+    if kind == "closed":
+        yield None
     elif kind == "unread":
         read, write = os.pipe()
         os.close(read)
-        yield write
-        os.close(write)
+        with open(write, "w") as pipe:
+            yield pipe
+    elif kind == "full":
+        with open("/dev/full", "w") as device:
+            yield device
     else:
-        yield subprocess.PIPE
+        with tempfile.TemporaryFile("w+") as file:
+            yield cast(IO[str], file)
 
 
 def run_into(argv: tuple[str, ...], out: str, err: str) -> tuple[int, str, str]:
-    def close() -> None:
-        for number, kind in ((1, out), (2, err)):
-            if kind == "closed":
-                os.close(number)
-
+    """The exit code of a process, and what arrives of its output and errors."""
+    before = sys.argv, sys.stdin, sys.stdout, sys.stderr
     with target(out) as stdout, target(err) as stderr:
-        return run(*argv, text=SOURCE, before=close, stdout=stdout, stderr=stderr)
+        sys.argv = ["pyptoc", *argv]
+        sys.stdin = io.TextIOWrapper(io.BytesIO(SOURCE.encode()))
+        sys.stdout, sys.stderr = stdout, stderr
+        try:
+            code = _exit_code()
+        finally:
+            sys.argv, sys.stdin, sys.stdout, sys.stderr = before
+        return code, _text(stdout, out), _text(stderr, err)
+
+
+def _exit_code() -> int:
+    interrupt = signal.getsignal(signal.SIGINT)
+    try:
+        with pytest.raises(SystemExit) as ended:
+            console_main()
+    finally:
+        signal.signal(signal.SIGINT, interrupt)
+    try:
+        # As Python does at its end.
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except OSError:
+        return 120
+    return int(ended.value.code or 0)
+
+
+def _text(stream: IO[str] | None, kind: str) -> str:
+    """What has come to us."""
+    if kind or stream is None:
+        return ""
+    stream.seek(0)
+    return stream.read()
 
 
 class TestStreams:
@@ -175,12 +211,20 @@ class TestStreams:
 
     @pytest.mark.parametrize("kind", ["unread", "full", "closed"])
     def test_errors_that_nobody_takes(self, kind: str) -> None:
-        assert run_into(GOOD, "", kind)[0] == 0
+        code, out, _ = run_into(GOOD, "", kind)
+        assert (code, out[:14]) == (0, "builtin.module")
         assert run_into(WRONG, "", kind) == (1, "", "")
         assert run_into(DUMPS, "", kind)[0] == int(kind != "closed")
 
+    @pytest.mark.parametrize(("argv", "number"), [(GOOD, 1), (WRONG, 2)])
+    def test_a_process_without_a_stream(
+        self, argv: tuple[str, ...], number: int
+    ) -> None:
+        found = run(*argv, text=SOURCE, before=lambda: os.close(number))
+        assert found == (number - 1, "", "")
+
     def test_an_interrupt_that_nobody_hears(self) -> None:
-        with target("full") as full:
+        with open("/dev/full", "w") as full:
             process = start("-", "--pipeline=", stderr=full)
             # Only a process that reads takes more than a pipe holds.
             assert process.stdin is not None
