@@ -242,7 +242,7 @@ def _run_bash(line: str) -> tuple[int, str]:
         env=process_environment(),
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
     )
     return done.returncode, done.stdout + done.stderr

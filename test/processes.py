@@ -16,7 +16,8 @@ from typing import Any
 from inprocess import ROOT
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
-SECONDS = 60
+SECONDS = 600
+"""After so long a process hangs, however busy the computer is."""
 
 
 def start(

@@ -17,7 +17,7 @@ from typing import IO, cast
 
 import pytest
 from inprocess import call
-from processes import clean, files_in, run, start
+from processes import SECONDS, clean, files_in, run, start
 
 from pyptoc.cli import console_main
 from pyptoc.files import FileError, read_source
@@ -231,7 +231,7 @@ class TestStreams:
             process.stdin.write("// a comment\n" * 99_999)
             process.stdin.flush()
             process.send_signal(2)
-            out, _ = process.communicate(timeout=60)
+            out, _ = process.communicate(timeout=SECONDS)
         assert (process.returncode, out) == (130, "")
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from inprocess import call
+from processes import SECONDS
 
 from pyptoc.completion import entries
 from pyptoc.options import build_parser
@@ -43,7 +44,7 @@ def script(shell: str, folder: Path) -> Path:
     assert (code, err) == (0, "")
     file = folder / f"pyptoc.{shell}"
     file.write_text(out)
-    subprocess.run([program, "-n", str(file)], check=True, timeout=60)
+    subprocess.run([program, "-n", str(file)], check=True, timeout=SECONDS)
     return file
 
 
@@ -72,7 +73,7 @@ def bash(line: str, folder: Path) -> set[str]:
     """What bash offers at the end of a line, in a folder."""
     command = ["bash", "--norc", "-c", BASH, "bash", str(script("bash", folder)), line]
     done = subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, check=True, timeout=60
+        command, cwd=folder, capture_output=True, text=True, check=True, timeout=SECONDS
     )
     assert done.stderr == ""
     return set(done.stdout.split())
@@ -99,7 +100,7 @@ def test_fish(line: str, expected: set[str], tmp_path: Path) -> None:
         capture_output=True,
         text=True,
         check=True,
-        timeout=60,
+        timeout=SECONDS,
     )
     found = {row.split("\t")[0] for row in done.stdout.splitlines()}
     word = line.split()[-1]

@@ -171,28 +171,32 @@ class TestPasses:
             assert step["ops"] == {op: found.count(op) for op in step["ops"]}
 
     def test_seconds_are_those_of_a_pass(
-        self, register: Callable[..., None], tmp_path: Path
+        self,
+        register: Callable[..., None],
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
     ) -> None:
-        import time
         from dataclasses import dataclass
+
+        now = 0.0
+        monkeypatch.setattr("time.perf_counter", lambda: now)
 
         @dataclass(frozen=True)
         class Slow(PyptocPass):
             name = "slow"
-            summary: ClassVar[str] = "sleeps"
+            summary: ClassVar[str] = "takes long"
             ms: int = 0
 
             def run(self, ctx: PyptocContext, module: Any) -> None:
-                time.sleep(self.ms / 1000)
+                nonlocal now
+                now += self.ms / 1000
 
         register(Slow)
-        words = "--pipeline=slow{ms=120},slow{ms=30},inline"
+        words = "--pipeline=slow{ms=500},slow{ms=250},inline"
         steps = explore_text(REPEATED, tmp_path, words)["steps"][2:]
-        first, second, inline = (step["seconds"] for step in steps)
-        assert 0.03 <= second < first
-        assert first >= 0.12 > inline
-        assert steps[1]["options"] == "{ms=30}"
-        assert steps[1]["summary"] == "sleeps"
+        assert [step["seconds"] for step in steps] == [0.5, 0.25, 0.0]
+        assert steps[1]["options"] == "{ms=250}"
+        assert steps[1]["summary"] == "takes long"
 
     def test_remarks_stand_with_their_pass(self, data: Any) -> None:
         printed = call(OPERATOR, "--remarks", "-o", "/dev/null")[2].splitlines()

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from inprocess import ROOT, call
+from processes import SECONDS
 
 EMPTY = ""
 FUNCTION = """\
@@ -35,7 +36,7 @@ def process(*argv: str, **options) -> subprocess.CompletedProcess[str]:
         env=ENVIRONMENT,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=SECONDS,
         check=False,
         **options,
     )
@@ -369,7 +370,7 @@ class TestSignals:
         running.stdin.write("// more than a pipe holds: read before this ends\n" * 9999)
         running.stdin.flush()
         running.send_signal(signal.SIGINT)
-        _, err = running.communicate(timeout=30)
+        _, err = running.communicate(timeout=SECONDS)
         assert running.returncode == 130
         assert err == "interrupted\n"
 

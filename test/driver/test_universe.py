@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from inprocess import ROOT, call
+from processes import SECONDS
 
 from pyptoc.passes import DEFAULT_PIPELINE, PASSES
 from pyptoc.pipeline_text import default_pipeline
@@ -58,7 +59,7 @@ def process(
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=SECONDS,
     )
     return done.returncode, done.stdout.rstrip() + "\n", done.stderr
 
