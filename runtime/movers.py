@@ -11,18 +11,17 @@ What numbers of a kernel go with: axes of its grid, and its loops.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
-from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import IntegerAttr
+from xdsl.dialects import scf
 from xdsl.ir import Block, SSAValue
 
 from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.npu_kernel import KernelOp
-from pyptoc.dialects.pypto.scalars import IndexOp
 from pyptoc.dialects.tile_mixed import SectionOp
 from pyptoc.dialects.tile_read import ReadOp
+from pyptoc.runtime.number_exprs import expr_of
 
 
 class Movers:
@@ -72,13 +71,11 @@ def last(value: SSAValue | int) -> Expr | None:
 
     None if that takes more than a look.
     """
-    if isinstance(value, int):
-        return Expr.const(value)
+    return expr_of(value, _last_of_argument)
+
+
+def _last_of_argument(value: SSAValue) -> Expr | None:
     owner = value.owner
-    if isinstance(owner, IndexOp):
-        return _last_of_index(owner)
-    if isinstance(owner, arith.ConstantOp) and isinstance(owner.value, IntegerAttr):
-        return Expr.const(owner.value.value.data)
     if not isinstance(owner, Block):
         return None
     loop = owner.parent_op()
@@ -90,19 +87,6 @@ def last(value: SSAValue | int) -> Expr | None:
     if first is None or end is None or step is None:
         return None
     return first + (end - first - 1).floordiv(step) * step
-
-
-def _last_of_index(op: IndexOp) -> Expr | None:
-    expr = op.value_expr
-    if not isinstance(expr, Expr):
-        return None
-    inputs: dict[Hashable, Expr | int] = {}
-    for value in op.inputs:
-        found = last(value)
-        if found is None:
-            return None
-        inputs[value] = found
-    return expr.subs(inputs)
 
 
 def _sources(value: SSAValue) -> Iterator[SSAValue] | None:

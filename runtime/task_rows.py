@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
 from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import IntegerAttr, MemRefType
+from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Operation, SSAValue
 
 from pyptoc.dialects.expr import Expr, slope_of
@@ -45,6 +45,7 @@ from pyptoc.dialects.tile_types import BufType, Instruction
 from pyptoc.dialects.tile_vector import Form, VectorOp
 from pyptoc.runtime.codegen import Value
 from pyptoc.runtime.memory import Apart
+from pyptoc.runtime.number_exprs import expr_of
 
 _PLAIN = (
     AllocOp
@@ -141,7 +142,7 @@ class _Search:
         self.rows = 0
         self.tall: frozenset[Allocation] = frozenset()
         self.extents: dict[Expr, None] = {}
-        self.exprs: dict[SSAValue, Expr] = {}
+        self.exprs: dict[SSAValue, Expr | None] = {}
 
     def found(self) -> TaskRows | None:
         """Raises NotRowsError."""
@@ -186,23 +187,15 @@ class _Search:
 
     def _expr(self, value: Value) -> Expr:
         """A number over arguments of the kernel, sizes and counters of loops."""
-        if isinstance(value, int):
-            return Expr.const(value)
-        if value not in self.exprs:
-            owner = value.owner
-            expr = Expr.sym(value)
-            if isinstance(owner, IndexOp):
-                found = owner.value_expr
-                if not isinstance(found, Expr):
-                    self._need(self.index not in self._symbols(owner.inputs))
-                else:
-                    expr = found.subs({v: self._expr(v) for v in owner.inputs})
-            elif isinstance(owner, arith.ConstantOp) and isinstance(
-                owner.value, IntegerAttr
-            ):
-                expr = Expr.const(cast("IntegerAttr[Any]", owner.value).value.data)
-            self.exprs[value] = expr
-        return self.exprs[value]
+        found = expr_of(value, self._other, self.exprs)
+        assert found is not None
+        return found
+
+    def _other(self, value: SSAValue) -> Expr:
+        """One that is no constant and not computed, or a comparison."""
+        if isinstance(value.owner, IndexOp):
+            self._need(self.index not in self._symbols(value.owner.inputs))
+        return Expr.sym(value)
 
     def _symbols(self, values: Sequence[SSAValue]) -> set[Any]:
         return {key for value in values for key in self._expr(value).symbols()}
