@@ -236,6 +236,15 @@ def failure(program: Executable, **inputs: Any) -> Any:
     return diagnostic
 
 
+def test_numpy_is_as_it_was_before() -> None:
+    """After a run, and after one that fails."""
+    before = np.geterr(), np.getbufsize()
+    failure(rows(GROUPS), x=X, g=np.array([2, 1], np.int64))
+    assert (np.geterr(), np.getbufsize()) == before
+    rows(GROUPS).run({"x": X, "g": np.array([2, 3], np.int64)})
+    assert (np.geterr(), np.getbufsize()) == before
+
+
 def test_unwritten_result() -> None:
     found = failure(rows(GROUPS), x=X, g=np.array([2, 1], np.int64))
     assert found.code == "PTO405"
