@@ -68,6 +68,9 @@ class FusedMatmul:
     """Whether another matmul of a task multiplies the same."""
     each: int = 0
     """How many rows of A are a product of their own (see `product`)."""
+    is_read_elsewhere: bool = False
+    """Whether sums need not be put into their accumulator (`accumulators.py`); then
+    that is given as just their box."""
     plans: dict[Hashable, list[tuple[Step, int]]] = field(default_factory=dict)
     """The steps of loops, by what they depend on."""
 
@@ -78,18 +81,19 @@ class FusedMatmul:
         c: Array,
         bias: Array | None,
         key: Hashable = None,
-    ) -> None:
+    ) -> Array:
         """Do all steps, at once if their boxes lie side by side along K.
 
         sources: the L1 buffers of A and B and, for MX, of their scales. bias: what sums
-        start at, [1, n]. key: what the steps depend on; remember them by that.
+        start at, [1, n]. key: what the steps depend on; remember them by that. The sums
+        are in c, or else in what is returned.
         """
         plan = self._plan(steps, len(sources) > 2)
         if key is not None:
             if len(self.plans) >= MOST_PLANS:
                 self.plans.clear()
             self.plans[key] = plan
-        self.redo(plan, sources, c, bias)
+        return self.redo(plan, sources, c, bias)
 
     def redo(
         self,
@@ -97,10 +101,10 @@ class FusedMatmul:
         sources: tuple[Array, ...],
         c: Array,
         bias: Array | None,
-    ) -> None:
-        """Do steps that are known."""
+    ) -> Array:
+        """Do steps that are known; see `run`."""
         pieces = [self._piece(step, depth, sources) for step, depth in plan]
-        self.finish(pieces, c, bias)
+        return self.finish(pieces, c, bias)
 
     def put_off(
         self, steps: Sequence[Step], sources: tuple[Array, ...], pieces: list[Piece]
@@ -163,13 +167,17 @@ class FusedMatmul:
         c: Array,
         bias: Array | None,
         known: Known | None = None,
-    ) -> None:
-        """Do what was put off, and forget it; known: remember it by that."""
+    ) -> Array:
+        """Do all that was put off; known: remember it by that. See `run`."""
         joined = pieces if len(pieces) == 1 else list(self._joined(pieces))
         if known is not None:
             self._remember(joined, *known)
-        for piece in joined:
-            self._multiply(piece, c, bias)
+        return self._sums(joined, c, bias)
+
+    def fill(self, pieces: list[Piece], c: Array, bias: Array | None) -> None:
+        """Do what was put off so far, into c, and forget it."""
+        for piece in self._joined(pieces):
+            self._multiply(piece, c, bias, False)
         pieces.clear()
 
     def _remember(
@@ -187,25 +195,35 @@ class FusedMatmul:
         starts: Sequence[int],
         c: Array,
         bias: Array | None,
-    ) -> None:
-        """Do what is known, for loads that start there."""
-        for piece in plan:
-            self._multiply(_moved(piece, starts), c, bias)
+    ) -> Array:
+        """Do what is known, for loads that start there; see `run`."""
+        return self._sums([_moved(piece, starts) for piece in plan], c, bias)
 
-    def _multiply(self, piece: Piece, c: Array, bias: Array | None) -> None:
+    def _sums(self, pieces: Sequence[Piece], c: Array, bias: Array | None) -> Array:
+        """Do all pieces of a sum: what is to be read."""
+        if self.is_read_elsewhere and len(pieces) == 1:
+            return self._multiply(pieces[0], c, bias, True)
+        for piece in pieces:
+            self._multiply(piece, c, bias, False)
+        return c
+
+    def _multiply(
+        self, piece: Piece, c: Array, bias: Array | None, elsewhere: bool
+    ) -> Array:
+        """`c (+)= a @ b`. elsewhere: or what is returned is."""
         box, accumulate = c[: piece.m, : piece.n], piece.accumulate
         key = self._key(piece) if self.repeats and bias is None else None
         if key is not None and (found := self.images.store.images.get(key)):
-            np.copyto(box, found.arrays[0])
-            return
+            return _taken(found.arrays[0], box, elsewhere)
         if bias is not None:
             accumulate = start_at(box, bias[:, : piece.n], accumulate)
-        self._put(piece, box, accumulate)
+        sums = self._put(piece, box, accumulate, elsewhere)
         if key is not None:
-            self._keep(key, box, piece.b[0])
+            self._keep(key, sums, piece.b[0])
+        return sums
 
-    def _put(self, piece: Piece, c: Array, accumulate: bool) -> None:
-        """`c (+)= a @ b`, which may be there already."""
+    def _put(self, piece: Piece, c: Array, accumulate: bool, elsewhere: bool) -> Array:
+        """The same for sums that are not kept: they may be there already."""
         a, b = Operand(self.a, piece.a), Operand(self.b, piece.b)
         found, dtype = None, c.dtype
         by_task = self.each and dtype != np.int32
@@ -213,8 +231,11 @@ class FusedMatmul:
             found = self.ahead.product(a, b, dtype)
         if found is None:
             self.operands.multiply(a, b, c, accumulate, self.each)
-            return
-        np.add(c, found, out=c) if accumulate else np.copyto(c, found)
+        elif accumulate:
+            np.add(c, found, out=c)
+        else:
+            return _taken(found, c, elsewhere)
+        return c
 
     @property
     def images(self) -> Images:
@@ -266,22 +287,35 @@ class FusedMatmul:
         )
 
 
+def _taken(found: Array, c: Array, elsewhere: bool) -> Array:
+    """What is to be read of sums that were found."""
+    if elsewhere:
+        return found
+    np.copyto(c, found)
+    return c
+
+
 def _moved(piece: Piece, by: Sequence[int]) -> Piece:
     """The piece with its boxes so many bytes further on: A, B, scales of A and of B."""
     accumulate, m, n, depth, a, b = piece
     if len(by) == 2:
-        ((source, at, shape),) = a
-        a = (Box(source, at + by[0], shape),)
-        ((source, at, shape),) = b
-        return Piece(accumulate, m, n, depth, a, (Box(source, at + by[1], shape),))
-    a, b = (
-        tuple(
-            Box(source, at + step, shape)
-            for (source, at, shape), step in zip(boxes, by[side::2], strict=True)
-        )
-        for side, boxes in enumerate((a, b))
+        a, b = (_box_at(a[0], by[0]),), (_box_at(b[0], by[1]),)
+        return Piece(accumulate, m, n, depth, a, b)
+    (a, scales_a), (b, scales_b) = a, b
+    return Piece(
+        accumulate,
+        m,
+        n,
+        depth,
+        (_box_at(a, by[0]), _box_at(scales_a, by[2])),
+        (_box_at(b, by[1]), _box_at(scales_b, by[3])),
     )
-    return Piece(accumulate, m, n, depth, a, b)
+
+
+def _box_at(box: Box, by: int) -> Box:
+    """A box so many bytes further on."""
+    source, at, shape = box
+    return Box(source, at + by, shape)
 
 
 def _ahead(at: tuple[int, int], axis: int, depth: int) -> tuple[int, int]:

@@ -28,17 +28,17 @@ from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue
 
 from pyptoc.dialects.expr import Expr, to_python
-from pyptoc.dialects.record import record
-from pyptoc.dialects.tile import allocation_of, uses_of
 from pyptoc.dialects.tile_flags import BarrierOp, FlagOp
 from pyptoc.dialects.tile_move import MoveOp
 from pyptoc.dialects.tile_transfer import LoadOp
 from pyptoc.dialects.tile_types import Instruction, buffer_type
+from pyptoc.runtime.accumulators import MATMULS, blocks_of_readers
 from pyptoc.runtime.ahead import Ahead
-from pyptoc.runtime.codegen import Handler, Value
+from pyptoc.runtime.codegen import Handler
 from pyptoc.runtime.decode import decoder
 from pyptoc.runtime.direct_loads import direct_loads
 from pyptoc.runtime.fused_matmul import FusedMatmul, Step
+from pyptoc.runtime.groups import Group, find_groups
 from pyptoc.runtime.images import Images
 from pyptoc.runtime.matmul import product, product_mx, start_at
 from pyptoc.runtime.numerics import storage_dtype
@@ -49,8 +49,6 @@ from pyptoc.runtime.translate_transfer import check_source_box
 
 if TYPE_CHECKING:
     from pyptoc.runtime.translate import KernelTranslator
-
-_MATMULS = ("tile.matmul", "tile.matmul_mx")
 
 
 def handlers(to: KernelTranslator) -> dict[str, Handler]:
@@ -111,17 +109,6 @@ def _matmul(to: KernelTranslator, operation: Operation) -> None:
         to.line(call)
 
 
-@record
-class Group:
-    """A matmul and the moves of its operands (and scales), in operand order."""
-
-    matmul: Any
-    moves: tuple[MoveOp, ...]
-
-    def whole(self) -> tuple[Operation, ...]:
-        return (*self.moves, self.matmul)
-
-
 class Groups:
     """The groups of a kernel, found once; writes their fused form."""
 
@@ -146,8 +133,16 @@ class Groups:
         """The text of what such a loop is known by."""
         self.numbers = count()
         """Of loops that are known by something."""
+        self.readers: dict[Operation, Block] = {}
+        """Of matmuls whose sums need not be in their accumulator: where they are read.
+        """
+        self.sums: dict[Operation, str] = {}
+        """The locals of what is read of such a matmul."""
         if to.core.fuse and to.core.pipes is None:
             self.of = find_groups(to.kernel)
+        if to.core.is_plain:
+            matmuls = [op for op in self.of if op.name in MATMULS]
+            self.readers = blocks_of_readers(to.kernel, matmuls)
 
     def begin_launch(self) -> None:
         """Write what comes before the tasks: which loads are made."""
@@ -212,7 +207,11 @@ class Groups:
         to = self.to
         to.op = op
         if op is group.matmul:
+            if not self.pieces:
+                self._begin_sums(group, None)
             self._write(group, f"({self._step(group)},)")
+            if not self.pieces:
+                self._end_sums(group)
         else:
             check_source_box(to, cast(MoveOp, op))
         return True
@@ -231,6 +230,7 @@ class Groups:
         group = None if self.pieces else self.deferred_group(block)
         if group is None:
             return False
+        self._begin_sums(group, block)
         self.pieces = to.fresh("pieces")
         self.site = to.bind(self._site(group))
         self._begin_replay(block, group)
@@ -240,7 +240,10 @@ class Groups:
     def _begin_steps(self, block: Block, group: Group) -> None:
         """Before a loop that is one group: do its steps if they are known."""
         to = self.to
-        key = None if self.pieces else numbers_of_loop(block)
+        key = None
+        if not self.pieces:
+            self._begin_sums(group, block)
+            key = numbers_of_loop(block)
         if key is not None:
             to.op = group.matmul
             site = self.sites[block] = to.bind(self._site(group))
@@ -249,7 +252,7 @@ class Groups:
             to.line(f"{plan} = {site}.plans.get({self.keys[block]})")
             sources = to.tuple_of([move.source for move in group.moves])
             redo = f"{site}.redo({plan}, {sources}, {self._dest(group)})"
-            to.line(f"if {plan} is not None: {redo}")
+            to.line(f"if {plan} is not None: {self._assigned(group)}{redo}")
             to.line("else:")
             to.depth += 1
         self.steps[block] = to.fresh("steps")
@@ -284,7 +287,8 @@ class Groups:
         to.line(f"{plan} = {plans}.get({key}) if {' and '.join(checks)} else None")
         dest = self._dest(group)
         to.line(f"if {plan} is not None:")
-        to.line(f"    {self.site}.replay({plan}, ({starts_text},), {dest})")
+        replay = f"{self.site}.replay({plan}, ({starts_text},), {dest})"
+        to.line(f"    {self._assigned(group)}{replay}")
         to.line("else:")
         to.depth += 1
 
@@ -293,7 +297,7 @@ class Groups:
         to = self.to
         for op in block.ops:
             to.op = op
-            if op.name in _MATMULS:
+            if op.name in MATMULS:
                 to.line(f"{self.steps[block]}.append({self._step(self.of[op])})")
             elif op in self.of:
                 check_source_box(to, cast(MoveOp, op))
@@ -307,16 +311,20 @@ class Groups:
             self._write(group, self.steps[block], block)
             if block in self.keys:
                 self.to.depth -= 1
+            if not self.pieces:
+                self._end_sums(group)
             return
         group = self.deferred_group(block)
         assert group is not None
         to = self.to
         to.op = group.matmul
         dest = self._dest(group)
-        to.line(f"{self.site}.finish({self.pieces}, {dest}, {self.known})")
+        finish = f"{self.site}.finish({self.pieces}, {dest}, {self.known})"
+        to.line(f"{self._assigned(group)}{finish}")
         if self.known != "None":
             to.depth -= 1
         self.pieces = ""
+        self._end_sums(group)
 
     def _write(self, group: Group, steps: str, block: Block | None = None) -> None:
         """Write that steps are done, or put off. block: of the loop that made them."""
@@ -327,16 +335,41 @@ class Groups:
             key = self.keys.get(block)
             site = self.sites.get(block) or to.bind(self._site(group))
             known = "" if key is None else f", {key}"
-            to.line(f"{site}.run({steps}, {sources}, {self._dest(group)}{known})")
+            run = f"{site}.run({steps}, {sources}, {self._dest(group)}{known})"
+            to.line(f"{self._assigned(group)}{run}")
             return
         to.line(f"{self.site}.put_off({steps}, {sources}, {self.pieces})")
         dest = self._dest(group)
-        to.line(f"if not direct: {self.site}.finish({self.pieces}, {dest})")
+        to.line(f"if not direct: {self.site}.fill({self.pieces}, {dest})")
 
     def _dest(self, group: Group) -> str:
         """The accumulator, and what sums in it start at."""
         to, op = self.to, group.matmul
-        return f"{to.ref(op.dest)}, {_bias(to, op)}"
+        is_box = op in self.sums
+        dest = to.corner(op.dest, *op.extents[:2]) if is_box else to.ref(op.dest)
+        return f"{dest}, {_bias(to, op)}"
+
+    # Sums that are read elsewhere than in their accumulator.
+
+    def _begin_sums(self, group: Group, block: Block | None) -> None:
+        """Before the products of a sum. block: of the loop that has them all."""
+        op = group.matmul
+        whole = op if block is None else block.parent_op()
+        if whole is not None and self.readers.get(op) is whole.parent:
+            self.to.op = op
+            self.sums[op] = self.to.fresh()
+            self.to.corner(op.dest, *op.extents[:2])
+
+    def _assigned(self, group: Group) -> str:
+        """The text before a call that returns what is to be read."""
+        name = self.sums.get(group.matmul)
+        return "" if name is None else f"{name} = "
+
+    def _end_sums(self, group: Group) -> None:
+        """After the products of a sum."""
+        op = group.matmul
+        if op in self.sums:
+            self.to.stand_ins[op.dest] = self.sums[op]
 
     def deferred_group(self, block: Block) -> Group | None:
         """The group of a loop that else only loads what need not be loaded."""
@@ -390,9 +423,12 @@ class Groups:
             pairs = any(scale.regroups_pairs for scale in scales)
             sides.append(Side(decoder(dtype), k_axis, pairs))
         repeats = self._is_repeated(group)
-        a, b = sides
         each = self.to.products.get(group.matmul, 0)
-        return FusedMatmul(a, b, self.operands, self.ahead, repeats, each)
+        a, b = sides
+        is_read_elsewhere = group.matmul in self.sums
+        return FusedMatmul(
+            a, b, self.operands, self.ahead, repeats, each, is_read_elsewhere
+        )
 
     def _is_repeated(self, group: Group) -> bool:
         """Whether another group multiplies the same buffer by what is the same."""
@@ -410,62 +446,3 @@ class Groups:
         offsets = [to.tuple_of(move.mixed_offsets) for move in group.moves]
         numbers = [_accumulate(to, op), *map(to.ref, op.extents), *offsets]
         return f"{to.bind(Step)}({', '.join(numbers)})"
-
-
-def find_groups(kernel: Operation) -> dict[Operation, Group]:
-    """Every operation that belongs to a group, with its group."""
-    groups: dict[Operation, Group] = {}
-    for op in kernel.walk():
-        if op.name in _MATMULS and (group := _group(op)) is not None:
-            groups.update(dict.fromkeys(group.whole(), group))
-    # Where one use of an L0 allocation needs real moves, all its uses do.
-    changed = True
-    while changed:
-        changed = False
-        for group in set(groups.values()):
-            if any(not _feeds_only(move, groups) for move in group.moves):
-                for op in group.whole():
-                    del groups[op]
-                changed = True
-    return groups
-
-
-def _group(matmul: Operation) -> Group | None:
-    """The moves of a matmul's operands right before it, if it has that form."""
-    op = cast(Any, matmul)
-    found: dict[SSAValue, MoveOp] = {}
-    sources = op.sources
-    current = matmul.prev_op
-    # In between, nothing may change L1.
-    while current is not None and len(found) < len(sources):
-        if isinstance(current, MoveOp):
-            if current.dest not in sources or current.dest in found:
-                return None
-            found[current.dest] = current
-        elif current.regions or (
-            isinstance(current, Instruction)
-            and not isinstance(current, FlagOp | BarrierOp)
-        ):
-            return None
-        current = current.prev_op
-    if len(found) < len(sources):
-        return None
-    moves = tuple(found[source] for source in sources)
-    m, n, k = op.extents
-    exact = _moves(moves[0], m, k) and _moves(moves[1], k, n)
-    plain_scales = not any(move.is_transposed for move in moves[2:])
-    return Group(op, moves) if exact and plain_scales else None
-
-
-def _moves(move: MoveOp, rows: Value, columns: Value) -> bool:
-    """Whether the move fills exactly that box of its destination."""
-    given = move.extents[::-1] if move.is_transposed else move.extents
-    return given == [rows, columns]
-
-
-def _feeds_only(move: MoveOp, groups: dict[Operation, Group]) -> bool:
-    """Whether only groups use the move's L0 allocation (or matmuls of K = 0)."""
-    return all(
-        user in groups or (user.name in _MATMULS and cast(Any, user).extents[2] == 0)
-        for user, _ in uses_of(allocation_of(move.dest))
-    )
