@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from pyptoc.dialects.record import record
 from pyptoc.runtime.matmul import EXACT_K, Scratch
-from pyptoc.runtime.memory import aligned
+from pyptoc.runtime.memory import LINE, aligned
 from pyptoc.runtime.operand import LARGEST, Operand, arrays
 from pyptoc.runtime.operand_images import OperandImages
 
@@ -164,8 +164,9 @@ class Ahead:
         if floats and min(left.extent, right.extent) < FEW:
             self.few.add(alike)
             return False
-        room = self._room(left.extent * right.extent)
-        array = room.view(dtype).reshape(left.extent, right.extent)
+        pitch = _pitch(right.extent)
+        room = self._room(left.extent * pitch)
+        array = room.view(dtype).reshape(left.extent, pitch)[:, : right.extent]
         if floats:
             self.images.multiply(left, right, array)
         else:
@@ -211,6 +212,14 @@ class Ahead:
         held = sum(size * len(rooms) for size, rooms in self.rooms.items())
         if held + whole.room.size <= MOST_KEPT:
             self.rooms.setdefault(whole.room.size, []).append(whole.room)
+
+
+def _pitch(columns: int) -> int:
+    """How many elements of 4 bytes lie from one row to the next: an odd number of
+    cache lines, since rows a power of 2 apart fall into the same few sets of a cache.
+    """
+    lines = -(-columns * 4 // LINE)
+    return (lines | 1) * LINE // 4
 
 
 def _cut(extent: int, tile: int) -> list[int]:

@@ -149,22 +149,28 @@ class Operand:
 
     def place_in(self, other: Operand) -> int | None:
         """After how many rows or columns of `other` it begins; None: it is no part."""
-        if self.depth != other.depth or self.side.k_axis != other.side.k_axis:
+        # Asked for each tile, so it makes nothing.
+        k_axis, boxes, others = self.side.k_axis, self.boxes, other.boxes
+        if k_axis != other.side.k_axis or len(boxes) != len(others):
             return None
-        if len(self.boxes) != len(other.boxes):
+        (source, at, shape), (whole, start, whole_shape) = boxes[0], others[0]
+        if source is not whole or shape[k_axis] != whole_shape[k_axis]:
             return None
-        steps = self._steps()
-        box, first, axis = self.boxes[0], other.boxes[0], steps[0][0]
-        count = (box.at - first.at) // (box.source.strides[axis] or 1)
-        if not 0 <= count <= other.extent - self.extent:
+        axis = 1 - k_axis
+        stride = source.strides[axis]
+        count = (at - start) // (stride or 1)
+        if not 0 <= count <= whole_shape[axis] - shape[axis]:
             return None
-        for box, first, (axis, factor) in zip(
-            self.boxes, other.boxes, steps, strict=True
-        ):
-            source = box.source
-            if source is not first.source:
-                return None
-            if box.at != first.at + count * factor * source.strides[axis]:
+        if at != start + count * stride:
+            return None
+        if len(boxes) > 1:
+            scales, first = boxes[1], others[1]
+            axis, factor = self._steps()[1]
+            step = factor * scales.source.strides[axis]
+            if (
+                scales.source is not first.source
+                or scales.at != first.at + count * step
+            ):
                 return None
         return count
 
