@@ -122,8 +122,10 @@ def _mark(to: KernelTranslator, box: str) -> None:
     name, _, key = box.partition("[")
     marks = "w" + name[1:]
     *leading, last = key[:-1].split(", ")
-    if last == ":":
-        kind, key = "rows", f"{', '.join(leading) or '()'}]"
+    start, colon, end = last.partition(":")
+    if colon:
+        key = f"{', '.join(leading) or '()'}]"
+        kind = f"columns({start}, {end})" if end else "rows"
     else:
         kind = "elements"
     to.line(f"if {marks} is not None: {marks}.{kind}[{key} = True")
