@@ -9,10 +9,11 @@ Buffers of the vector core that stand for their box in gm: the copy is left out.
 A loaded buffer stands for its box if all else in its block only reads it, whole, and
 nothing in this launch is stored to the memory. A stored buffer does if vector
 instructions of the block of its store have it to themselves, the first writes it whole,
-and nothing else in this launch reads or stores to the memory. In both cases no other
-buffer shares its bytes: what is wrong with addresses still shows. `d5` and `d6` say
-whether the memories of a launch are apart. With `check`, and out of program order, each
-copy is made.
+and nothing else in this launch reads or stores to the memory. A buffer that is loaded
+and stored to the same box does if it is both, but for what writes it first. In all
+cases no other buffer shares its bytes: what is wrong with addresses still shows. `d5`
+and `d6` say whether the memories of a launch are apart. With `check`, and out of
+program order, each copy is made.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from typing import cast
 from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.npu_kernel import KernelOp
 from pyptoc.dialects.record import record
 from pyptoc.dialects.tile import AllocOp, SlotOp
@@ -31,6 +33,7 @@ from pyptoc.dialects.tile_transfer import LoadOp, StoreOp
 from pyptoc.dialects.tile_types import Instruction, Space, buffer_type
 from pyptoc.dialects.tile_vector import Form, VectorOp
 from pyptoc.runtime.memory import Apart, sharing
+from pyptoc.runtime.number_exprs import expr_of
 
 
 @record
@@ -40,7 +43,7 @@ class InPlace:
     loads: dict[LoadOp, Apart]
     stores: dict[StoreOp, Apart]
     first: dict[Operation, StoreOp]
-    """By the instruction that writes a stored buffer first."""
+    """By what writes a stored buffer first."""
 
 
 def in_place(kernel: KernelOp, stored: set[int]) -> InPlace:
@@ -63,8 +66,11 @@ def in_place(kernel: KernelOp, stored: set[int]) -> InPlace:
                 found.loads[first] = Apart(number, frozenset(stored))
         elif isinstance(last, StoreOp) and _may_stand_for(first, others, last):
             number = numbers[last.memory]
-            found.stores[last] = Apart(number, frozenset(numbers.values()) - {number})
+            apart = Apart(number, frozenset(numbers.values()) - {number})
+            found.stores[last] = apart
             found.first[first] = last
+            if isinstance(first, LoadOp):
+                found.loads[first] = apart
     return found
 
 
@@ -115,21 +121,35 @@ def _only_reads(op: Operation, load: LoadOp) -> bool:
     )
 
 
-def _may_stand_for(first: Operation, others: list[Instruction], store: StoreOp) -> bool:
+def _may_stand_for(
+    first: Instruction, others: list[Instruction], store: StoreOp
+) -> bool:
     """Whether a buffer that `store` stores can be its box in gm from `first` on."""
-    memory = store.memory
     if not _is_plain(store) or store.combine is not None:
         return False
-    if any(use.operation is not store for use in memory.uses):
+    if any(use.operation not in (first, store) for use in store.memory.uses):
         return False
-    if not isinstance(first, VectorOp) or store.buffer in first.reads():
-        return False
-    inside = (first, *others)
-    return (
-        all(isinstance(op, VectorOp) for op in inside)
-        and all(_uses_whole(cast("VectorOp", op), store) for op in inside)
-        and all(_known_before(value, first) for value in _numbers_of(store))
+    if isinstance(first, LoadOp):
+        inside = others
+        fits = _is_same_box(first, store)
+    else:
+        inside = [first, *others]
+        fits = store.buffer not in first.reads() and all(
+            _known_before(value, first) for value in _numbers_of(store)
+        )
+    return fits and all(
+        isinstance(op, VectorOp) and _uses_whole(op, store) for op in inside
     )
+
+
+def _is_same_box(load: LoadOp, store: StoreOp) -> bool:
+    """Whether a box is stored where it was loaded."""
+    one, other = (
+        [expr_of(number, Expr.sym) for number in (*op.mixed_offsets, *op.extents)]
+        for op in (load, store)
+    )
+    dims = list(load.box_dims) == list(store.box_dims)
+    return load.memory is store.memory and dims and one == other
 
 
 def _uses_whole(op: VectorOp, store: StoreOp) -> bool:

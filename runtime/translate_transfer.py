@@ -277,12 +277,16 @@ class InPlaceTransfers:
     def _leave_to(self, repeated: RepeatedWork) -> None:
         """Buffers that repeated work has to fill are filled."""
         outputs = repeated.outputs()
-        for load in [op for op in self.found.loads if op.dest in outputs]:
-            del self.found.loads[load]
         for first, store in list(self.found.first.items()):
             users = [use.operation for use in store.source.uses]
             if any(user in repeated.runs for user in users):
                 del self.found.first[first], self.found.stores[store]
+                if isinstance(first, LoadOp):
+                    del self.found.loads[first]
+        for load in [op for op in self.found.loads if op.dest in outputs]:
+            del self.found.loads[load]
+            if load in self.found.first:
+                del self.found.stores[self.found.first.pop(load)]
 
     def begin_launch(self) -> None:
         """Write what comes before the tasks."""
@@ -301,12 +305,14 @@ class InPlaceTransfers:
         buffer = to.slice(op.dest, *op.extents)
         to.line(f"if not {self.apart[op]}: {buffer}[...] = {name}; {name} = {buffer}")
         to.stand_ins[op.dest] = name
+        if op in self.found.first:
+            self.boxes[self.found.first[op]] = box
         return True
 
     def before(self, op: Operation) -> None:
-        """Before the first use of a stored buffer: let it stand for its box."""
+        """Before a stored buffer is computed: let it stand for its box."""
         to, store = self.to, self.found.first.get(op)
-        if store is None:
+        if store is None or isinstance(op, LoadOp):
             return
         to.op = store
         to.check_extents(store.source, *store.extents)

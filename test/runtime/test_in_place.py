@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from kernel_harness import run_kernel, translate
@@ -95,6 +97,83 @@ def test_when_a_copy_is_made(text: str, found: tuple[int, int]) -> None:
         for check in ((False, True) if found != (0, 0) else ())
     ]
     assert not results or np.array_equal(results[0], results[1])
+
+
+UPDATE = """
+npu.kernel @k (%i) (%x: memref<16x64xf32, "gm">, %y: memref<16x64xf32, "gm">)
+    on vector {{
+  %r = pypto.index 8 * %i
+  %same = pypto.index %i * 4 + %r - 4 * %i
+  %a = tile.alloc {{addr = 0}} : !tile.buf<8x64xf32, ub>
+  %b = tile.alloc {{addr = {address}}} : !tile.buf<8x64xf32, ub>
+  tile.load %x[%r, 0] [8, 64] into %a
+  {load}
+  {body}
+  tile.store %b [8, 64] into %y[%r, 0] {options}
+  {more}
+}}
+"""
+LOAD = "tile.load %y[%same, 0] [8, 64] into %b"
+FROM_X = "tile.load %x[%r, 0] [8, 64] into %b"
+ADD = "tile.add %b, %a into %b [8, 64]"
+
+
+def update(**parts: Any) -> str:
+    given = {"address": 4096, "load": LOAD, "body": ADD, "options": "", "more": ""}
+    return UPDATE.format(**given | parts)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (update(), (2, 1)),
+        (update(body=ADD + "\n tile.mul %b, 2.0 into %b [8, 64]"), (2, 1)),
+        # Another box, another memory, less of it.
+        (update(load="tile.load %y[0, 0] [8, 64] into %b"), (1, 0)),
+        (update(load=FROM_X), (1, 0)),
+        (update(load="tile.load %y[%r, 0] [4, 64] into %b"), (1, 0)),
+        (update(load=FROM_X, more="tile.store %a [8, 64] into %x[%r, 0]"), (0, 0)),
+        (update(load=LOAD + "{dims = [1, 0]}").replace("64]", "8]"), (1, 0)),
+        (update(body="tile.add %b, %a into %b [4, 64]"), (0, 0)),
+        # What is stored counts, or is read again; their bytes are one another's.
+        (update(options='{combine = "add"}'), (1, 0)),
+        (update(more="tile.load %y[0, 0] [8, 64] into %b"), (1, 0)),
+        (update(address=1024), (0, 0)),
+    ],
+)
+def test_a_box_that_is_updated(text: str, found: tuple[int, int]) -> None:
+    assert counts(text, check=False) == found
+    got, want = (run(text, numbers(), numbers() % 7, check) for check in (False, True))
+    assert np.array_equal(got, want, equal_nan=True)
+
+
+def test_an_update_of_what_is_also_read_makes_the_copies() -> None:
+    """What a load before the store reads is still as it was."""
+    results: list[np.ndarray] = []
+    text = update(body=f"{ADD}\n tile.load %x[%r, 0] [8, 64] into %a\n {ADD}")
+    for check in (False, True):
+        memory = numbers(24)
+        run(text, memory[4:20], memory[:16], check)
+        results.append(memory)
+    assert np.array_equal(*results)
+
+
+def test_marks_of_parts_of_rows() -> None:
+    """One of equal parts has one mark, what is no such part one for each element."""
+    marks = Marks((4, 6))
+    marks.columns(0, 3)[...] = True
+    marks.columns(3, 6)[1:] = True
+    missing = marks.missing()
+    assert missing is not None
+    assert np.argwhere(missing).tolist() == [[0, 3], [0, 4], [0, 5]]
+    marks.columns(2, 5)[0] = marks.columns(0, 4)[0] = True
+    missing = marks.missing()
+    assert missing is not None
+    assert np.argwhere(missing).tolist() == [[0, 5]]
+    marks.reshaped((24,)).columns(4, 6)[()] = True
+    assert marks.missing() is None
+    assert Marks((0, 6)).columns(0, 3).shape == (0,)
+    assert Marks((3, 4)).columns(1, 1).shape == (3, 0)
 
 
 def test_marks_of_rows_and_elements() -> None:
