@@ -51,6 +51,7 @@ BF16: Final = STORAGE["bf16"]
 E8M0: Final = STORAGE["f8E8M0FNU"]
 _F8: Final = (STORAGE["f8E4M3FN"], STORAGE["f8E5M2"])
 _F8_LARGEST: Final = {_F8[0]: 448.0, _F8[1]: 57344.0}
+_SCALE_BITS: Final = np.uint32(0xFFFFE000)
 _HALF_LARGEST: Final = {F16: 65504.0, BF16: float.fromhex("0x1.fep127")}
 MODES: Final = ("none", "rint", "round", "floor", "ceil", "trunc", "odd")
 
@@ -385,5 +386,5 @@ def mx_scales_rhs(
 
 def output_scale(scale: Array) -> Array:
     """An f32 scale as the store of the cube unit keeps it: 10 bits of mantissa."""
-    bits = np.ascontiguousarray(scale).view(np.uint32) & np.uint32(0xFFFFE000)
+    bits = np.ascontiguousarray(scale).view(np.uint32) & _SCALE_BITS
     return bits.view(np.float32)

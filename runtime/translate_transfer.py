@@ -141,7 +141,10 @@ def _converted(to: KernelTranslator, op: StoreOp) -> str:
             to.check_extents(op.scale, 1, op.extents[1])
             row = to.corner(op.scale, 1, op.extents[1])
         drain = _Drain(element, op.relu is not None, to.core.scratch)
-        return f"{to.bind(drain)}({source}, {row})"
+        text = f"{to.bind(drain)}({source}, {row})"
+        if op.combine is None or drain.assigned:
+            return text
+        return f"{text}.astype({to.bind(drain.dtype)}, copy=False)"
     kind = buffer_type(op.source)
     if kind.element_type == element or str(element) in _BY_ASSIGNMENT:
         return source
@@ -153,7 +156,10 @@ def _converted(to: KernelTranslator, op: StoreOp) -> str:
 
 
 class _Drain:
-    """What a store from l0c does to the accumulator: scales by column, relu, a cast."""
+    """What a store from l0c does to the accumulator: scales by column, relu, a cast.
+
+    At least one of the first two.
+    """
 
     def __init__(self, element: Attribute, relu: bool, scratch: Scratch) -> None:
         self.element, self.relu, self.scratch = element, relu, scratch
@@ -164,25 +170,25 @@ class _Drain:
             self.rounding = Rounding.to("rint", self.dtype, saturate=True)
 
     def __call__(self, acc: np.ndarray, scale: np.ndarray | None) -> np.ndarray:
+        """What to assign to the box in memory, which may have another type."""
+        values = acc
         if scale is not None:
-            scaled = self._room("drained", acc)
+            flat = self.scratch.room("drained", acc.size)
+            values = flat[: acc.size].reshape(acc.shape)
             if acc.dtype != np.float32:
                 # A mixed i32 * f32 ufunc would go through f64 buffers.
-                np.copyto(scaled, acc, casting="unsafe")
-                acc = scaled
-            acc = np.multiply(acc, numerics.output_scale(scale), out=scaled)
+                np.copyto(values, acc, casting="unsafe")
+                acc = values
+            np.multiply(acc, numerics.output_scale(scale), out=values)
         if self.relu:
-            acc = np.maximum(acc, 0)
+            values = np.maximum(values, 0)
         if self.assigned:
-            return acc
-        if self.rounding is not None and acc.dtype == np.float32:
-            out = np.empty(acc.shape, self.dtype)
-            if self.rounding(acc, self._room("part", acc), out):
-                return out
-        return numerics.cast(acc, self.element, "rint")
-
-    def _room(self, name: str, acc: np.ndarray) -> np.ndarray:
-        return self.scratch.room(name, acc.size)[: acc.size].reshape(acc.shape)
+            return values
+        rounding = self.rounding if values.dtype == np.float32 else None
+        if rounding is not None and rounding.rounds(values, values):
+            return values
+        # What was rounded before some did not fit is rounded again.
+        return numerics.cast(values, self.element, "rint")
 
 
 def _oriented(op: StoreOp, source: str) -> str:

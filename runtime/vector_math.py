@@ -211,6 +211,14 @@ class Rounding:
 
         whole: work space of the shape of x, in f32.
         """
+        rounds = self.rounds(x, whole)
+        if rounds:
+            np.copyto(out, whole, casting="unsafe")
+        return rounds
+
+    def rounds(self, x: Array, whole: Array) -> bool:
+        """Round x into `whole`, still in f32, which may be x itself. False: a value is
+        too large or NaN."""
         self.ufunc(x, out=whole)
         if whole.size:
             least = float(np.minimum.reduce(whole, axis=None))
@@ -220,7 +228,6 @@ class Rounding:
             if least < self.low or most > self.high:
                 low, high = np.float32(self.low), np.float32(self.high)
                 np.clip(whole, low, high, out=whole)
-        np.copyto(out, whole, casting="unsafe")
         return True
 
 

@@ -187,6 +187,36 @@ def test_barrier() -> None:
         assert all(right) == barrier
 
 
+SCALED = """
+npu.kernel @k () (%a: memref<16x16xf16, "gm">, %s: memref<16xf32, "gm">,
+    %c: memref<16x16xi8, "gm">) on cube {
+  %la = tile.alloc : !tile.buf<16x16xf16, l1>
+  %ls = tile.alloc : !tile.buf<1x16xf32, l1>
+  %fs = tile.alloc : !tile.buf<1x16xf32, fb>
+  %za = tile.alloc : !tile.buf<16x16xf16, l0a>
+  %zb = tile.alloc : !tile.buf<16x16xf16, l0b>
+  %acc = tile.alloc : !tile.buf<16x16xf32, l0c>
+  tile.load %a[0, 0] [16, 16] into %la
+  tile.load %s[0] [1, 16] into %ls
+  tile.move %ls[0, 0] [1, 16] into %fs
+  tile.move %la[0, 0] [16, 16] into %za
+  tile.move %la[0, 0] [16, 16] into %zb
+  tile.matmul %za, %zb into %acc [16, 16, 16]
+  tile.store %acc [16, 16] scale %fs into %c[0, 0] {combine = "add"}
+}
+"""
+
+
+@pytest.mark.parametrize("check", [False, True])
+def test_a_scaled_sum_is_rounded_before_it_is_added(check: bool) -> None:
+    """To what is there: 60.5 to 60, and 100 + 60 is too much for i8."""
+    a = 11 * np.eye(16, dtype=np.float16)
+    c = np.full((16, 16), 100, np.int8)
+    run_kernel(SCALED, (), [a, np.full(16, 0.5, np.float32), c], check=check)
+    assert np.array_equal(np.diag(c), np.full(16, 160 - 256))
+    assert c.sum(dtype=np.int64) == 16 * (160 - 256) + 240 * 100
+
+
 @pytest.mark.parametrize("name", ["f16", "bf16", "f8E4M3FN", "f8E5M2", "f8E8M0FNU"])
 def test_decoding_all_codes(name: str) -> None:
     """Every code, in boxes with and without infinities, contiguous or not."""
