@@ -43,8 +43,6 @@ SMALL = 2**20
 """So few products of floats a library may add up in another way."""
 SHALLOW = 256
 """Of less K, to copy a tile of floats takes as long as is gained."""
-FEW = 64
-"""For fewer rows or columns of floats it is best to decode what fits into a cache."""
 SLAB = 2**20
 """Elements of integers that are decoded at a time, but at least `LEAST_K` of K."""
 LEAST_K = 128
@@ -58,10 +56,12 @@ class Most:
     columns: int
     operand: int
     """Elements of A and of B."""
+    few: int = 0
+    """For fewer rows or columns it is best to decode what fits into a cache."""
 
 
 INTEGERS = Most(128, 8192, 2**40)
-FLOATS = Most(1024, 1024, LARGEST)
+FLOATS = Most(1024, 1024, LARGEST, 64)
 
 
 @record(eq=False, frozen=False)
@@ -73,20 +73,41 @@ class Whole:
     array: Array
     room: Array
     """Its memory."""
-    is_tall: bool
-    """Whether it has the rows of several."""
+    first: tuple[Operand, Operand]
+    """The tile that was asked for when it was computed."""
     wanted: int
     """How many elements are of use."""
     waiting: int
     """How many of them are still to be taken, if none is taken twice."""
+    other_rows: bool = False
+    other_columns: bool = False
+    """Whether any beside those of the first tile were taken."""
 
-    def part(self, a: Operand, b: Operand) -> Array | None:
+    def take(self, a: Operand, b: Operand) -> Array | None:
         """The product of these, if it is a part of it."""
         row = a.place_in(self.left)
         column = None if row is None else b.place_in(self.right)
         if row is None or column is None:
             return None
-        return self.array[row : row + a.extent, column : column + b.extent]
+        found = self.array[row : row + a.extent, column : column + b.extent]
+        self.waiting -= found.size
+        self.other_rows = self.other_rows or a.boxes != self.first[0].boxes
+        self.other_columns = self.other_columns or b.boxes != self.first[1].boxes
+        return found
+
+    def useless(self) -> tuple[bool, bool]:
+        """Whether rows, and columns, beside the first tile were computed in vain.
+
+        Neither, unless most of it was. Where both were taken, here and there, rows
+        are to blame: they wait longer.
+        """
+        tall = self.left.extent > self.first[0].extent
+        wide = self.right.extent > self.first[1].extent
+        if 2 * self.waiting < self.wanted:
+            return False, False
+        if not (tall and wide):
+            return tall, wide
+        return self.other_columns or not self.other_rows, not self.other_columns
 
 
 class Ahead:
@@ -131,9 +152,8 @@ class Ahead:
 
     def _find(self, a: Operand, b: Operand) -> Array | None:
         for whole in reversed(self.wholes):
-            found = whole.part(a, b)
+            found = whole.take(a, b)
             if found is not None:
-                whole.waiting -= found.size
                 if whole is not self.wholes[-1]:
                     self.wholes.remove(whole)
                     self.wholes.append(whole)
@@ -147,42 +167,38 @@ class Ahead:
         if not (a.goes_on(b) or b.goes_on(a)):
             self.few.add(alike)
             return False
-        floats = dtype == np.float32
-        most = FLOATS if floats else INTEGERS
-        kind = a.sources, b.sources
-        last = self.last.get(kind)
-        self.last[kind] = a.starts, b.starts
-        left = _wider(a, b, most.rows, most) if self.is_tall else None
-        right = None
-        if self.is_wide:
-            # A snake comes back.
-            back = last == (a.starts, b.moved(b.extent))
-            right = _wider(b, a, most.columns, most, back)
-        if left is None and right is None:
+        most = FLOATS if dtype == np.float32 else INTEGERS
+        left, right = self._expected(a, b, most)
+        if left is a and right is b:
             return False
-        left, right = left or a, right or b
-        if floats and min(left.extent, right.extent) < FEW:
+        if min(left.extent, right.extent) < most.few:
             self.few.add(alike)
             return False
         pitch = _pitch(right.extent)
         room = self._room(left.extent * pitch)
         array = room.view(dtype).reshape(left.extent, pitch)[:, : right.extent]
-        if floats:
+        if most is FLOATS:
             self.images.multiply(left, right, array)
         else:
             exact(left, right, array, self.images.scratch)
-        is_tall = left.extent > a.extent
-        wanted = array.size
-        if floats:
-            wanted = sum(
-                rows * columns
-                for rows in _cut(left.extent, a.extent)
-                for columns in _cut(right.extent, b.extent)
-                if _adds_up_alike(rows, columns, a.depth)
-            )
-        self.wholes.append(Whole(left, right, array, room, is_tall, wanted, wanted))
+        wanted = _wanted(array, (a.extent, b.extent), a.depth)
+        self.wholes.append(Whole(left, right, array, room, (a, b), wanted, wanted))
         self.size += room.size
         return True
+
+    def _expected(self, a: Operand, b: Operand, most: Most) -> tuple[Operand, Operand]:
+        """What is to be computed along with these: themselves, if nothing is."""
+        kind = a.sources, b.sources
+        last = self.last.get(kind)
+        self.last[kind] = a.starts, b.starts
+        left, right = a, b
+        if self.is_tall:
+            left = _wider(a, b, most.rows, most)
+        if self.is_wide:
+            # A snake comes back.
+            back = last == (a.starts, b.moved(b.extent))
+            right = _wider(b, a, most.columns, most, back)
+        return left, right
 
     # Memory.
 
@@ -199,11 +215,9 @@ class Ahead:
 
     def _drop(self, whole: Whole) -> None:
         """Forget a product. Where it was of no use, less is computed from now on."""
-        if 2 * whole.waiting >= whole.wanted:
-            if whole.is_tall:
-                self.is_tall = False
-            else:
-                self.is_wide = False
+        rows, columns = whole.useless()
+        self.is_tall = self.is_tall and not rows
+        self.is_wide = self.is_wide and not columns
         self.wholes.remove(whole)
         self.size -= whole.room.size
         self._give_back(whole)
@@ -220,6 +234,17 @@ def _pitch(columns: int) -> int:
     """
     lines = -(-columns * 4 // LINE)
     return (lines | 1) * LINE // 4
+
+
+def _wanted(array: Array, tile: tuple[int, int], depth: int) -> int:
+    """How many elements of a product are in tiles that are not left alone."""
+    rows, columns = map(_cut, array.shape, tile)
+    return sum(
+        height * width
+        for height in rows
+        for width in columns
+        if not is_left_alone(height, width, depth, array.dtype)
+    )
 
 
 def _cut(extent: int, tile: int) -> list[int]:
@@ -240,21 +265,21 @@ def _adds_up_alike(rows: int, columns: int, depth: int) -> bool:
 
 def _wider(
     x: Operand, other: Operand, extent: int, most: Most, back: bool = False
-) -> Operand | None:
-    """What the next ones multiply by `other`, too; None: nothing more.
+) -> Operand:
+    """x, with what is beside it and expected to be multiplied by `other`, too.
 
-    extent: the most. back: they are expected before it.
+    extent: the most. back: it is expected before x.
     """
     if not x.goes_on(other):
-        return None
+        return x
     count = min(extent, most.operand // max(1, x.depth)) // max(1, x.extent)
     before, behind = x.around()
     if back:
         count = min(count, 1 + before // max(1, x.extent))
         wide = count * x.extent
-        return x.wider(wide, wide - x.extent) if count > 1 else None
+        return x.wider(wide, wide - x.extent) if count > 1 else x
     wide = min(count * x.extent, behind)
-    return x.wider(wide) if wide > x.extent else None
+    return x.wider(wide) if wide > x.extent else x
 
 
 def exact(a: Operand, b: Operand, out: Array, scratch: Scratch) -> None:

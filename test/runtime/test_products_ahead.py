@@ -216,6 +216,19 @@ def test_what_is_of_no_use(
     assert computed == [(150, 128)] * 2 + [(64, 74)] + [(64, 128)] * 2 + [(64, 74)]
 
 
+def test_columns_of_no_use(
+    computed: list[tuple[int, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tasks go down first, and what lies beside is forgotten until they come there."""
+    monkeypatch.setattr(ahead, "MOST_KEPT", 128 * 400)
+    monkeypatch.setattr(ahead, "FLOATS", ahead.Most(128, 1024, 2**21))
+    text, given = product("f32", False, "column"), operands("f32", False, m=256)
+    want = alone(text, given, monkeypatch)
+    assert np.array_equal(together(text, given), want)
+    assert computed[:2] == [(128, 330)] * 2
+    assert set(computed[2:]) == {(128, 64)}
+
+
 def test_a_snake_comes_back(
     computed: list[tuple[int, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
