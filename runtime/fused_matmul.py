@@ -146,9 +146,9 @@ class FusedMatmul:
         depth = first.k
         for step in steps[1:]:
             same = step.accumulate and step.m == first.m and step.n == first.n
-            if not same or step.a != _ahead(first.a, self.a.k_axis, depth):
+            if not same or step.a != _further(first.a, self.a.k_axis, depth):
                 return False
-            if step.b != _ahead(first.b, self.b.k_axis, depth):
+            if step.b != _further(first.b, self.b.k_axis, depth):
                 return False
             if mx and not self._scales_follow(first, step, depth):
                 return False
@@ -157,9 +157,9 @@ class FusedMatmul:
 
     def _scales_follow(self, first: Step, step: Step, depth: int) -> bool:
         blocks, rest = divmod(depth, 2 * MX_GROUP)
-        ahead_a = _scales_ahead(first.scale_a, self.a.pairs, blocks)
-        ahead_b = _scales_ahead(first.scale_b, self.b.pairs, blocks)
-        return not rest and (step.scale_a, step.scale_b) == (ahead_a, ahead_b)
+        after_a = _scales_further(first.scale_a, self.a.pairs, blocks)
+        after_b = _scales_further(first.scale_b, self.b.pairs, blocks)
+        return not rest and (step.scale_a, step.scale_b) == (after_a, after_b)
 
     def finish(
         self,
@@ -318,11 +318,11 @@ def _box_at(box: Box, by: int) -> Box:
     return Box(source, at + by, shape)
 
 
-def _ahead(at: tuple[int, int], axis: int, depth: int) -> tuple[int, int]:
+def _further(at: tuple[int, int], axis: int, depth: int) -> tuple[int, int]:
     first, second = at
     return (first, second + depth) if axis else (first + depth, second)
 
 
-def _scales_ahead(at: tuple[int, int], pairs: bool, blocks: int) -> tuple[int, int]:
+def _scales_further(at: tuple[int, int], pairs: bool, blocks: int) -> tuple[int, int]:
     first, second = at
     return (first + blocks, second) if pairs else (first, second + 2 * blocks)
