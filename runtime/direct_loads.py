@@ -2,7 +2,8 @@
 Loads into L1 that need not be made, since what they load lies in gm for the launch.
 
 Nothing in the launch is stored to what they read, only fused matmuls read what they
-write, and no other buffer shares its bytes while it is in use.
+write, only loads write there, and no other buffer shares its bytes while it is in use:
+what is wrong with addresses still shows.
 """
 
 from __future__ import annotations

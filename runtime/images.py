@@ -5,10 +5,8 @@ Fused matmuls that read gm: what L1 would hold, without the copy, decoded once a
                                             ->  else: g2[...] = b1[v3:v3 + 64, ..]
     tile.move %l[0, 0] .. (of a group)          g7.run(.., g2, ..)
 
-`d5`, a `Source`, is there if nothing in this launch is stored to the memory that is
-loaded, so the bytes are the same whenever they are read. It holds for buffers in L1
-that only loads write and only groups read, and whose bytes no other buffer shares while
-they are in use: what is wrong with addresses still shows.
+`d5`, a `Source`, is there if the load need not be made (`direct_loads.py`): the bytes
+are the same whenever they are read.
 
 The tasks of a grid load the same boxes again and again: of a product in tiles, each row
 of tasks loads all of B. Where several tasks lie along an axis that a box does not
