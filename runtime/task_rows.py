@@ -66,7 +66,7 @@ _BY_ROW = Form.FULL, Form.ROW, Form.GROUP
 
 
 class NotRowsError(Exception):
-    """The tasks along an axis do not go through rows."""
+    """The tasks along an axis do not go through rows: only raised in here."""
 
 
 @record
@@ -144,14 +144,13 @@ class _Search:
         self.extents: dict[Expr, None] = {}
         self.exprs: dict[SSAValue, Expr | None] = {}
 
-    def found(self) -> TaskRows | None:
+    def found(self) -> TaskRows:
         """Raises NotRowsError."""
         ops = list(self.kernel.body.block.walk())
         # What moves with the task tells how many rows it has.
         moving = [op for op in ops if isinstance(op, LoadOp | StoreOp)]
         moving = [op for op in moving if self._row_offset(op)]
-        if not moving:
-            return None
+        self._need(bool(moving))
         self.tall = _spread(ops, [allocation_of(op.buffer) for op in moving])
         for op in ops:
             self._operation(op)
