@@ -38,6 +38,10 @@ OPTIONS = settings(
 """Nothing is shrunk by hypothesis: a small seed is no small program."""
 
 
+MERGED = 10
+"""One of so many programs is of tasks that are merged."""
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What became of one program."""
@@ -54,6 +58,7 @@ def seeds() -> Any:
 
 def one(number: int, other: bool, order: int) -> Outcome:
     """Makes one program and checks it."""
+    from random_merged import merged
     from random_ops import MACHINES
     from random_pipelines import machine_like, pipeline
     from random_programs import count_ops, operators
@@ -63,7 +68,7 @@ def one(number: int, other: bool, order: int) -> Outcome:
     from pyptoc.runtime.machine import load_machine
 
     random = Random(number)
-    program = operators(random)
+    program = (operators if number % MERGED else merged)(random)
     name = MACHINES[other and not program.needs_mx]
     options = pipeline(random)
     machine = machine_like(load_machine(name), random)

@@ -19,6 +19,7 @@ from random import Random
 import pytest
 from hypothesis import HealthCheck, Phase, given, note, settings
 from hypothesis import strategies as st
+from random_merged import merged
 from random_ops import MACHINES
 from random_pipelines import machine_like, pipeline
 from random_programs import FAMILIES, check, operators
@@ -26,7 +27,9 @@ from random_single_ops import SINGLE
 from random_stages import stages
 from random_writer import Program
 
+from pyptoc.dialects.npu_attrs import Unit
 from pyptoc.runtime.machine import load_machine
+from pyptoc.runtime.merged_tasks import Merged, Merging
 
 EXAMPLES = {
     "chains": 10,
@@ -39,6 +42,7 @@ EXAMPLES = {
     "casts": 8,
     "grouped": 8,
     "scaled": 8,
+    "merged": 6,
     "operators": 2,
 }
 """How many of each family an ordinary run draws; of operators, in each part."""
@@ -95,6 +99,30 @@ def test_programs(family: str) -> None:
 @pytest.mark.parametrize("family", SINGLE)
 def test_single_ops(family: str) -> None:
     run(family, SINGLE[family])
+
+
+def test_tasks_that_are_merged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Mixed tasks, several at once in most examples."""
+    factors: list[int] = []
+    kernel_of = Merging.merged
+
+    def recorded(self: Merging, factor: int) -> Merged:
+        if self.kernel.unit.data == Unit.MIXED:
+            factors.append(factor)
+        return kernel_of(self, factor)
+
+    monkeypatch.setattr(Merging, "merged", recorded)
+
+    @examples("merged")
+    @given(st.integers(0, 2**64 - 1), st.sampled_from(MACHINES), st.integers(0, 99))
+    def one(number: int, machine: str, order: int) -> None:
+        random = Random(number)
+        program = merged(random)
+        note(program.text)
+        check(program, machine_like(load_machine(machine), random), order)
+
+    one()
+    assert 2 * len(factors) >= EXAMPLES["merged"]
 
 
 @pytest.mark.parametrize("part", range(PARTS))
