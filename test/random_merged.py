@@ -1,5 +1,5 @@
 """
-Random attentions of many small tasks: mixed kernels whose tasks are run several at once.
+Random attentions of many small tasks: mixed kernels that run several tasks at once.
 
 A task has some of the heads of a token, or some rows: it multiplies them by keys that
 all tasks have in common, does something to the scores, and multiplies that by values.

@@ -7,7 +7,8 @@ holds with any library, and a product of other boxes is seen.
 
 from __future__ import annotations
 
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import ml_dtypes
 import numpy as np
@@ -229,6 +230,52 @@ def test_columns_of_no_use(
     assert set(computed[2:]) == {(128, 64)}
 
 
+@pytest.mark.parametrize(
+    ("extents", "others", "waiting", "useless"),
+    [
+        # Tall and wide: rows, columns, both or neither were taken.
+        ((128, 128), (False, True), 90, (True, False)),
+        ((128, 128), (True, False), 90, (False, True)),
+        ((128, 128), (True, True), 90, (True, False)),
+        ((128, 128), (False, False), 90, (True, True)),
+        # Just one of them; most was of use.
+        ((128, 64), (False, False), 90, (True, False)),
+        ((64, 128), (False, True), 90, (False, True)),
+        ((128, 128), (False, True), 40, (False, False)),
+    ],
+)
+def test_what_was_computed_in_vain(
+    extents: tuple[int, int],
+    others: tuple[bool, bool],
+    waiting: int,
+    useless: tuple[bool, bool],
+) -> None:
+    left, right, tile = (
+        cast(Operand, SimpleNamespace(extent=n)) for n in (*extents, 64)
+    )
+    room = np.empty(0, np.float32)
+    whole = ahead.Whole(left, right, room, room, (tile, tile), 100, waiting, *others)
+    assert whole.useless() == useless
+
+
+def test_what_is_of_use() -> None:
+    """The last rows and columns are few: their tiles are left alone."""
+    array = np.empty((150, 330), np.float32)
+    assert ahead._wanted(array, (64, 64), 520) == 128 * 320
+    assert ahead._wanted(array.view(np.int32), (64, 64), 520) == 150 * 330
+    for rows, columns in ((1, 2**12), (2**12, 1)):
+        assert ahead.is_left_alone(rows, columns, 2**12, array.dtype)
+        assert not ahead.is_left_alone(rows, columns, 1, np.dtype(np.int32))
+
+
+def test_operands_are_not_too_large(
+    computed: list[tuple[int, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ahead, "FLOATS", ahead.Most(1024, 1024, 520 * 130))
+    together(product("f32", False), operands("f32", False))
+    assert max(computed) == (128, 128)
+
+
 def test_a_snake_comes_back(
     computed: list[tuple[int, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -320,8 +367,11 @@ def test_loops_of_a_task(
     a, b = floats("f16", 128, 512), floats("f16", 512, 192)
     c = np.zeros((128, 192), np.float32)
     arrays = tuple(map(Memory, (a, b, c)))
-    translate(IN_A_TASK.format(end=end), check=False).launch((2,), arrays, (2,))
+    translated = translate(IN_A_TASK.format(end=end), check=False)
+    translated.launch((2,), arrays, (2,))
     assert computed == shapes
+    # Memory may change before the next launch.
+    assert not translated.cube.ahead.wholes
     want = a.astype(np.float32) @ b.astype(np.float32)
     if "%i" in end:
         want[:64, 64:] = want[64:, 128:] = 0
