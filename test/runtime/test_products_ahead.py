@@ -20,9 +20,11 @@ import pyptoc
 from pyptoc.dialects.tile_transfer import LoadOp
 from pyptoc.runtime import ahead
 from pyptoc.runtime.ahead import Ahead
+from pyptoc.runtime.decode import decoder
+from pyptoc.runtime.images import Box, Source
 from pyptoc.runtime.memory import Memory
 from pyptoc.runtime.movers import Movers, last
-from pyptoc.runtime.operand import Operand
+from pyptoc.runtime.operand import Operand, Side
 
 E8M0 = ml_dtypes.float8_e8m0fnu
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -266,6 +268,42 @@ def test_what_is_of_use() -> None:
     for rows, columns in ((1, 2**12), (2**12, 1)):
         assert ahead.is_left_alone(rows, columns, 2**12, array.dtype)
         assert not ahead.is_left_alone(rows, columns, 1, np.dtype(np.int32))
+
+
+@pytest.mark.parametrize(
+    ("at", "shape", "k_axis", "scale", "found"),
+    [
+        (32 * 8, (8, 16), 1, 8, 8),
+        (32 * 8, (32, 16), 1, 8, 8),
+        # Too far down, or before it; other columns; less of K, or K the other way.
+        (32 * 8, (33, 16), 1, 8, None),
+        (32 * -1, (8, 16), 1, -1, None),
+        (32 * 8 + 4, (8, 16), 1, 8, None),
+        (32 * 8, (8, 8), 1, 8, None),
+        (8, (40, 8), 0, 8, None),
+        # Its scales lie elsewhere.
+        (32 * 8, (8, 16), 1, 9, None),
+    ],
+)
+def test_the_place_of_a_tile(
+    at: int, shape: tuple[int, int], k_axis: int, scale: int, found: int | None
+) -> None:
+    """In 40 rows of 16: with scales, as an operand of MX has, and without."""
+    source, scales, other = (
+        Source.of(np.zeros((64, columns), np.int8)) for columns in (32, 2, 32)
+    )
+
+    def operand(k_axis: int, *boxes: Box) -> Operand:
+        return Operand(Side(decoder(np.dtype(np.int8)), k_axis), boxes)
+
+    whole = Box(source, 0, (40, 16)), Box(scales, 0, (40, 2))
+    tile = Box(source, at, shape), Box(scales, 2 * scale, (shape[0], 2))
+    assert operand(k_axis, *tile).place_in(operand(1, *whole)) == found
+    if scale == 8:
+        assert operand(k_axis, tile[0]).place_in(operand(1, whole[0])) == found
+    assert operand(k_axis, tile[0]).place_in(operand(1, *whole)) is None
+    elsewhere = operand(1, Box(other, at, shape))
+    assert elsewhere.place_in(operand(1, whole[0])) is None
 
 
 def test_operands_are_not_too_large(
