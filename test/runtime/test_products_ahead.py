@@ -289,8 +289,8 @@ def test_the_place_of_a_tile(
     at: int, shape: tuple[int, int], k_axis: int, scale: int, found: int | None
 ) -> None:
     """In 40 rows of 16: with scales, as an operand of MX has, and without."""
-    source, scales, other = (
-        Source.of(np.zeros((64, columns), np.int8)) for columns in (32, 2, 32)
+    source, scales, other, strange = (
+        Source.of(np.zeros((64, columns), np.int8)) for columns in (32, 2, 32, 2)
     )
 
     def operand(k_axis: int, *boxes: Box) -> Operand:
@@ -302,6 +302,8 @@ def test_the_place_of_a_tile(
     if scale == 8:
         assert operand(k_axis, tile[0]).place_in(operand(1, whole[0])) == found
     assert operand(k_axis, tile[0]).place_in(operand(1, *whole)) is None
+    mixed = operand(k_axis, tile[0], tile[1]._replace(source=strange))
+    assert mixed.place_in(operand(1, *whole)) is None
     elsewhere = operand(1, Box(other, at, shape))
     assert elsewhere.place_in(operand(1, whole[0])) is None
 
