@@ -125,14 +125,10 @@ def _collect(op: Operation, found: Snapshot) -> None:
     if not op.regions:
         found.append(known)
         return
-    blocks: list[Block] = []
-    for region in op.regions:
-        block = region.first_block
-        while block is not None:
-            blocks.append(block)
-            block = block.next_block
+    regions = [tuple(region.blocks) for region in op.regions]
+    blocks = [block for region in regions for block in region]
     arguments = [tuple(map(_type_of, block.args)) for block in blocks]
-    found.append((*known, *blocks, *arguments))
+    found.append((*known, regions, *arguments))
     for block in blocks:
         inner = block.first_op
         while inner is not None:
@@ -297,7 +293,8 @@ class _Verifier:
         elif not isinstance(target, KernelOp):
             message = f"{op.name} needs a {KernelOp.name}, @{name} is a {target.name}"
             self.error(SYMBOL, op, message)
-        else:
+        elif [len(region.blocks) for region in target.regions] == [1]:
+            # Otherwise the kernel has an error of its own, and no parameters.
             try:
                 op.verify_against(target)
             except VerifyException as failure:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 from xdsl.dialects.builtin import IndexType, ModuleOp, StringAttr, f32
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Operation
+from xdsl.ir import Operation, Region
 
 from pyptoc.dialects.assembly import int_attr
 from pyptoc.dialects.context import make_context
@@ -41,6 +41,12 @@ func.func private @g(%x: index) -> index {
 func.func private @h(%x: index) -> index {
   %y = func.call @g(%x) : (index) -> index
   func.return %y : index
+}
+func.func private @b(%c: i1, %x: index) {
+  scf.if %c {
+    pypto.assert %x >= 0, "less"
+  }
+  func.return
 }
 """
 
@@ -112,8 +118,27 @@ def another_call(module: ModuleOp) -> None:
     function.update_function_type()
 
 
+def another_branch(module: ModuleOp) -> None:
+    """The same block, where the other one would be."""
+    (choice,) = named(module, "scf.if")
+    then, otherwise = choice.regions
+    block = then.block
+    then.detach_block(block)
+    otherwise.add_block(block)
+
+
+def another_region(module: ModuleOp) -> None:
+    named(module, "scf.if")[0].add_region(Region())
+
+
 def no_function(module: ModuleOp) -> None:
     named(module, "func.func")[1].detach()
+
+
+def no_body(module: ModuleOp) -> None:
+    """Nor are there parameters that a launch could be compared with."""
+    body = named(module, "npu.kernel")[0].regions[0]
+    body.detach_block(body.block)
 
 
 BREAKING = (
@@ -128,7 +153,10 @@ BREAKING = (
     another_signature,
     another_function,
     another_call,
+    another_branch,
+    another_region,
     no_function,
+    no_body,
 )
 
 
