@@ -18,7 +18,6 @@ operation.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from itertools import count
 from operator import attrgetter
 from typing import Any, TypeAlias
 
@@ -58,10 +57,9 @@ FORMS: set[Hashable] = set()
 MOST_REMEMBERED = 50_000
 """Looks, of about 0.5 kB each, and attributes: those of some hundred programs."""
 
-_NUMBERS: dict[Attribute, int] = {}
-"""Of the attributes that were met."""
-_UNUSED = count(1)
-"""A number is not given twice, so one that is forgotten stands for nothing else."""
+_NUMBERS: dict[Attribute, object] = {}
+"""Of the attributes that were met. Objects of their own: none is given twice, so one
+that is forgotten stands for nothing else, nor does one that was pickled elsewhere."""
 _OWN_NUMBER = "_pyptoc_number"
 """Where an attribute keeps its number, beside its fields."""
 _number_of = attrgetter(_OWN_NUMBER)
@@ -162,7 +160,7 @@ def _give_numbers(op: Operation) -> None:
         _number(attribute)
 
 
-def _number(attribute: Attribute) -> int:
+def _number(attribute: Attribute) -> object:
     own = vars(attribute)
     number = own.get(_OWN_NUMBER)
     if number is None:
@@ -170,7 +168,7 @@ def _number(attribute: Attribute) -> int:
         if number is None:
             if len(_NUMBERS) >= MOST_REMEMBERED:
                 _NUMBERS.clear()
-            number = _NUMBERS[attribute] = next(_UNUSED)
+            number = _NUMBERS[attribute] = object()
         own[_OWN_NUMBER] = number
     return number
 

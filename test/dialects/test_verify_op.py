@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterator
 
 import pytest
 from building import CONTEXT
-from xdsl.dialects.builtin import IntAttr, ModuleOp
+from xdsl.dialects.builtin import DenseArrayBase, IntAttr, ModuleOp, i32
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
@@ -135,3 +136,34 @@ def test_equal_attributes_have_one_number_that_no_other_gets(
     assert len(set(numbers)) == 10
     assert numbers == [number(attribute) for attribute in kept]
     assert number(IntAttr(0)) not in numbers[1:]
+
+
+def test_sizes_of_segments_are_looked_at():
+    """Of which xDSL's constraint asks for the class alone: they fit the operands."""
+    text = """
+func.func @f(%n: index, %m: index) {
+  pypto.assert %n >= 0, "{0} {1}", %n, %m
+  pypto.assert %n >= 0, "{0} {1}", %m, %n
+  func.return
+}
+"""
+    module = parse_module(text, "t.mlir", CONTEXT)
+    first, second = (op for op in module.walk() if op.name == "pypto.assert")
+    verify_op(first)
+    sizes = second.properties["operandSegmentSizes"]
+    assert isinstance(sizes, DenseArrayBase)
+    more = [*sizes.get_values()]
+    more[-1] += 1
+    second.properties["operandSegmentSizes"] = DenseArrayBase.from_list(i32, more)
+    with pytest.raises(VerifyException, match="does not match with the total size"):
+        verify_op(second)
+
+
+def test_a_number_that_was_pickled_is_that_of_no_attribute():
+    """In another process it would be another attribute's."""
+    number = verify_ops._number  # pyright: ignore[reportPrivateUsage]
+    attribute = IntAttr(7)
+    known = number(attribute)
+    read = pickle.loads(pickle.dumps(attribute))
+    assert read == attribute
+    assert number(read) != known
