@@ -90,14 +90,19 @@ def _written(frame: traceback.FrameSummary) -> tuple[FileLineColLoc, int, str | 
 
 def _broken(error: BrokenIRError, cls: type) -> Diagnostic:
     """Of a pass that left IR that does not verify: what is wrong with it, and where."""
-    found: tuple[Note, ...] = ()
-    if isinstance(error.problem, CompileError):
-        found = tuple(
-            Note(each.message, each.location) for each in error.problem.diagnostics
+    problem = error.problem
+    if isinstance(problem, CompileError):
+        found = [Note(each.message, each.location) for each in problem.diagnostics]
+    else:
+        op = _operation(
+            reversed([frame for frame, _ in traceback.walk_tb(problem.__traceback__)])
         )
+        of = f" of {op.name}" if op is not None else ""
+        at = op.location if op is not None else None
+        found = [Note(f"the verification{of} failed: {said_by(problem)}", at)]
     message = f"your pass '{error.name}' left IR that does not verify"
     help = "--print-ir-after-failure shows it"
-    return Diagnostic(CODE, message, _defined(cls), notes=found, help=help)
+    return Diagnostic(CODE, message, _defined(cls), notes=tuple(found), help=help)
 
 
 def _defined(cls: type) -> FileLineColLoc | None:

@@ -194,6 +194,19 @@ def test_ir_that_does_not_verify(folder) -> None:
     assert note in map(str.strip, lines)
 
 
+def test_ir_of_which_the_verification_fails(folder) -> None:
+    body = """\
+        from xdsl.dialects.builtin import UnitAttr
+        for op in module.ops:
+            op.properties["function_type"] = UnitAttr()
+"""
+    code, lines = failing(body)
+    assert code == 2
+    assert "your pass 'mine' left IR that does not verify" in lines[0]
+    assert lines[1].startswith("   note: the verification of func.func failed: Attrib")
+    assert lines[1].endswith(" (op.mlir:1:1)")
+
+
 def test_the_file_that_is_left_has_the_traceback(folder) -> None:
     _, lines = failing(PLAIN)
     name = next(re.findall(r"note: (\S+) holds", line)[0] for line in lines[4:])
