@@ -29,7 +29,10 @@ class LimitedParser(QuickParser):
 
     def _parse_optional_integer_or_float_type(self) -> TypeAttribute | None:
         span = self._current_token.span
-        found = super()._parse_optional_integer_or_float_type()
+        try:
+            found = super()._parse_optional_integer_or_float_type()
+        except ValueError:  # Python reads no integer of so many digits
+            self.raise_error(f"an integer has at most {MOST_BITS} bits", span)
         if not isinstance(found, IntegerType):
             return found
         integer = cast(IntegerType, found)
@@ -44,3 +47,6 @@ class LimitedParser(QuickParser):
         except (ValueError, OverflowError) as failure:
             # So xDSL complains of elements that do not fit, in dense<..>.
             self.raise_error(str(failure).splitlines()[0], self.span_from(start))
+        except MemoryError:  # xDSL makes all elements of a dense<..>, if they are equal
+            message = "there is not enough memory for the elements"
+            self.raise_error(message, self.span_from(start))
