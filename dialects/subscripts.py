@@ -11,6 +11,7 @@ whose subscript is a bare index, which the result does not have.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
@@ -37,6 +38,8 @@ WHOLE = -1
 
 Mixed: TypeAlias = int | SSAValue
 """A number, or an SSA value of index type."""
+_DIVIDED = re.compile(r"//[ \t]*[0-9%]")
+"""A comment that begins with an operand: Python divides so."""
 INDEX = IndexType()
 
 
@@ -251,8 +254,11 @@ def _size(parser: LocParser, start: int) -> Mixed | None:
 
 def _no_arithmetic(parser: LocParser, start: int) -> None:
     token = parser.token
-    word = token.kind == MLIRTokenKind.BARE_IDENT
-    if word or token.kind in (
+    if token.kind in (MLIRTokenKind.COMMA, MLIRTokenKind.R_SQUARE):
+        return
+    divided = _DIVIDED.search(parser.span_from(start).text)
+    if divided or token.kind in (
+        MLIRTokenKind.BARE_IDENT,
         MLIRTokenKind.PLUS,
         MLIRTokenKind.MINUS,
         MLIRTokenKind.STAR,
@@ -274,11 +280,13 @@ def _raise_arithmetic(parser: LocParser, start: int) -> None:
     end = next((i for i in range(start, len(text)) if text[i] in ",]\n"), len(text))
     written = text[start:end].strip()
     span = Span(start, start + len(written), parser.token.span.input)
+    computed = written.partition("+:")[0].strip().replace("//", "/")
+    computed = computed.replace("/", "floordiv")
     error(
         span,
         "PTO133",
         "subscripts hold no arithmetic",
-        help=f"compute it first: %o = pypto.index {written.partition('+:')[0].strip()}",
+        help=f"compute it first: %o = pypto.index {computed}",
     )
 
 

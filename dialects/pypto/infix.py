@@ -27,8 +27,11 @@ _EOF, _INTEGER, _VALUE = (
     MLIRTokenKind.INTEGER_LIT,
     MLIRTokenKind.PERCENT_IDENT,
 )
-_QUOTIENT = re.compile(r"[ \t]*//[ \t]*(?:[0-9]+|%[\w.$-]+)[ \t]*(?=[\n:]|$)")
+_OPERAND = r"[ \t]*//[ \t]*(?:[0-9]+|%[\w.$-]+)"
+_QUOTIENT = re.compile(_OPERAND + r"[ \t]*(?=\n|//|:[ \t]*index\b|$)")
 """A comment that is an operand: Python divides so."""
+_UNFINISHED = re.compile(r'[^"/\n]*' + _OPERAND)
+"""An expression with a comment that begins with an operand."""
 _PAIRS = {"=": "==", "<": "<=", ">": ">="}
 
 
@@ -83,7 +86,7 @@ class InfixTokens:
 def parse_infix(call: Call, parser: LocParser) -> Expr | Compare:
     """Parse an expression or a compare; its symbols are SSA values of type index."""
     tokens = InfixTokens(parser)
-    poisoned = False
+    start, poisoned = parser.pos, False
 
     def symbol(text: str) -> Expr:
         nonlocal poisoned
@@ -111,9 +114,10 @@ def parse_infix(call: Call, parser: LocParser) -> Expr | Compare:
     try:
         expr = parse_compare(tokens, symbol)
     except ExprSyntaxError as wrong:
+        _check_comment(_UNFINISHED, start, parser)
         _raise_syntax(parser, tokens, str(wrong))
     _check_constants(call, expr)
-    _check_comment(tokens.last, parser)
+    _check_comment(_QUOTIENT, tokens.last.end, parser)
     _check_end(call, parser)
     if poisoned:
         raise PoisonedError
@@ -169,13 +173,12 @@ def _check_constants(call: Call, expr: Expr | Compare) -> None:
             call.error("PTO145", f"{side.constant} does not fit in 64 bits")
 
 
-def _check_comment(last: Span[str], parser: LocParser) -> None:
+def _check_comment(pattern: re.Pattern[str], start: int, parser: LocParser) -> None:
     """`%n // 2` is not silently `%n`."""
-    found = _QUOTIENT.match(parser.text, last.end)
-    if found is not None:
-        at = parser.text.index("//", last.end)
+    if pattern.match(parser.text, start) is not None:
+        at = parser.text.index("//", start)
         error(
-            Span(at, at + 2, last.input),
+            Span(at, at + 2, parser.lexer.input),
             "PTO145",
             "there is no // for integers: it begins a comment",
             help=_DIVISIONS,

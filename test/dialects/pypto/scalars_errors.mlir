@@ -17,6 +17,12 @@ func.func @quotient(%n: index) {
   %y = pypto.index %n // 2
   // CHECK-NOT: :[[# @LINE + 1]]:
   %z = pypto.index %n // 2 pages
+  // CHECK-NOT: :[[# @LINE + 1]]:
+  %v = pypto.index %n // 2: the half
+  // CHECK: :[[# @LINE + 1]]:23: error[PTO145]: there is no // for integers: it begins a comment
+  %w = pypto.index %n // 2 // the half
+  // CHECK: :[[# @LINE + 1]]:24: error[PTO145]: there is no // for integers: it begins a comment
+  %u = pypto.index (%n // 2) + 1
   func.return
 }
 

@@ -48,6 +48,17 @@ func.func @arithmetic(%a: tensor<16x8xf32>, %n: index) {
 
 // -----
 
+func.func @quotient(%a: tensor<16x8xf32>, %n: index) {
+  // CHECK: :[[# @LINE + 2]]:22: error[PTO133]: subscripts hold no arithmetic
+  // CHECK: help: compute it first: %o = pypto.index %n floordiv 2
+  %y = pypto.view %a[%n // 2, :]
+  // CHECK: help: compute it first: %o = pypto.index %n floordiv 3
+  %z = pypto.view %a[%n / 3, :]
+  func.return
+}
+
+// -----
+
 func.func @minus(%a: tensor<16x8xf32>, %n: index) {
   // CHECK: :[[# @LINE + 2]]:22: error[PTO133]: subscripts hold no arithmetic
   // CHECK: help: compute it first: %o = pypto.index %n - 1
