@@ -85,7 +85,10 @@ def register_pass(cls: _Class) -> _Class:
         raise ValueError(f"the compiler has a pass '{name}' of its own")
     other = REGISTERED.get(name, cls)
     if _is_another(other, cls):
-        raise ValueError(f"{cls.__name__} and {other.__name__} are both named '{name}'")
+        one, two = cls.__name__, other.__name__
+        if one == two:
+            one, two = (f"{each.__module__}.{one}" for each in (cls, other))
+        raise ValueError(f"{one} and {two} are both named '{name}'")
     REGISTERED[name] = cls
     return cls
 

@@ -222,6 +222,17 @@ def test_a_module_that_cannot_be_loaded(name, text, expected, tmp_path, capsys) 
     assert expected in capsys.readouterr().err
 
 
+def test_two_modules_with_one_class_name(tmp_path, capsys) -> None:
+    files = [tmp_path / "a.py", tmp_path / "b.py"]
+    for file in files:
+        file.write_text(MODULE)
+    (tmp_path / "op.mlir").write_text(TEXT)
+    words = [str(tmp_path / "op.mlir"), *(f"--load-module={file}" for file in files)]
+    assert pyptoc.main(words) == 1
+    said = "pyptoc_user_b.MinePass and pyptoc_user_a.MinePass are both named 'mine'"
+    assert said in capsys.readouterr().err
+
+
 # Arrays ------------------------------------------------------------------------------
 
 
