@@ -157,9 +157,11 @@ def _run_unit(
     """The exit code of one module, and its text where that is the output."""
     try:
         return _compile_unit(unit, options, machine, reporter)
-    except (UsageError, OSError, MemoryError):
+    except (UsageError, BrokenPipeError, MemoryError):
         raise
     except Exception as error:
+        if isinstance(error, OSError) and failing_pass(error) is None:
+            raise
         if isinstance(error, CompileError) and failing_pass(error) is None:
             reporter.report(_with_reproducer(error.diagnostics, unit, options))
             return 1, None

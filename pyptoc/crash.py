@@ -87,6 +87,8 @@ def write_reproducer(
     name: str, text: str, pipeline: str | None, options: Options, trace: str = ""
 ) -> None:
     """Writes the IR with the options to run it by in its first line."""
+    # An exception may have bytes of a file's name in its text that are no UTF-8.
+    trace = trace.encode(errors="backslashreplace").decode()
     comment = "".join(f"// {line}\n" for line in trace.splitlines())
     header = f"{CONFIGURATION} {configuration(pipeline, options)}\n"
     write_text(name, header + text.rstrip("\n") + "\n" + comment)

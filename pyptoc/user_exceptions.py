@@ -35,6 +35,9 @@ def said_by(problem: BaseException) -> str:
 
 
 def _named(problem: BaseException) -> str:
-    text = problem.msg if isinstance(problem, SyntaxError) else str(problem)
+    try:
+        text = problem.msg if isinstance(problem, SyntaxError) else str(problem)
+    except (Exception, SystemExit):  # the text is made by code of the user's, too
+        text = "its text cannot be made"
     first = (text.splitlines() or [""])[0]
     return f"{type(problem).__name__}: {first}" if first else type(problem).__name__

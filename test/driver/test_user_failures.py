@@ -115,6 +115,41 @@ def test_a_pass_that_leaves(line, said, folder) -> None:
     assert "help: a pass returns, or raises" in "\n".join(lines)
 
 
+def test_an_error_of_the_system_in_a_pass(folder) -> None:
+    """Not one of ours that reads or writes."""
+    code, lines = failing('        open("no.txt")\n')
+    assert code == 2
+    said = "FileNotFoundError: [Errno 2] No such file or directory: 'no.txt'"
+    assert lines[0] == f"mine.py:10:9: error[PTO515]: your pass 'mine' failed: {said}"
+
+
+@pytest.mark.parametrize("fails", ["ValueError", "SystemExit"])
+def test_an_exception_whose_text_fails(fails, folder) -> None:
+    body = f"""\
+        raise Silent
+
+
+class Silent(KeyError):
+    def __str__(self):
+        raise {fails}
+"""
+    code, lines = failing(body)
+    assert code == 2
+    said = "your pass 'mine' failed: Silent: its text cannot be made"
+    assert lines[0] == f"mine.py:10:9: error[PTO515]: {said}"
+
+
+def test_a_text_that_no_file_can_hold(folder) -> None:
+    """So Python tells bytes of a file's name that are no UTF-8."""
+    body = "        raise ValueError('caf\\udce9' if ctx else '')\n"
+    Path("mine.py").write_text(HEAD + body)
+    words = ("op.mlir", "--load-module=mine.py", "--pipeline=mine")
+    code, _, err = processes.run(*words, "--crash-reproducer=crash.mlir")
+    assert code == 2
+    assert "your pass 'mine' failed: ValueError: caf\\udce9" in err
+    assert "// ValueError: caf\\udce9" in Path("crash.mlir").read_text()
+
+
 @pytest.mark.parametrize(("line", "said"), LEAVING.items())
 def test_a_module_that_leaves(line, said, folder) -> None:
     Path("mine.py").write_text(f"import sys\n{line}\n")
