@@ -97,7 +97,8 @@ def _starts(line: str) -> list[int]:
     """Where expectations begin, and words that were meant to be some."""
     found = {match.start() for match in _START.finditer(line)}
     for word in _WORD.finditer(line):
-        if nearest(word[0], _WORDS, _ALIKE) is not None:
+        meant = word[0].startswith("expected-")
+        if meant or nearest(word[0], _WORDS, _ALIKE) is not None:
             found.add(word.start())
     return sorted(found)
 

@@ -117,6 +117,11 @@ class TestReading:
         assert failure.value.message == f"f:2:7: '{name}' expects nothing"
         assert failure.value.help == f"did you mean {near}?"
 
+    @pytest.mark.parametrize("word", ["expected-fatal", "expected-diagnostic@+1"])
+    def test_one_of_another_severity_is_an_error(self, word: str) -> None:
+        with pytest.raises(UsageError, match="f:1:4: this expectation cannot be read"):
+            read_expectations("f", f"// {word} {{{{text}}}}")
+
     @pytest.mark.parametrize(
         "line",
         [
