@@ -128,6 +128,7 @@ def parse_axis(text: str, line: int = 1) -> Axis:
 
 def axis_of(name: str, values: str | Iterable[Value], line: int = 1) -> Axis:
     """A sweep that a program gives: values, or a text as on the command line."""
+    expect(name, str, "a key of a sweep is a text")
     if isinstance(values, str):
         return parse_axis(f"{name}={values}", line)
     expect(values, Iterable, f"the values of '{name}' are a list or a text")

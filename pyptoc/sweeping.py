@@ -297,6 +297,8 @@ def sweep(
     expect(axes, Mapping, "sweep takes a dict of keys and their values")
     expect(bind, Mapping | None, "bind is a dict of names and their values")
     expect(jobs, int | None, "jobs is a number of processes")
+    expect(case, str | None, "case is a name")
+    expect(machine, str | os.PathLike, "machine is a name or a path")
     with in_python("sweep"):
         check_executor(executor)
         name, text = _read(source, case)

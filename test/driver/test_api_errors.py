@@ -271,6 +271,10 @@ def test_what_is_no_name_of_a_pass_or_stage(wrong) -> None:
         ),
         ("bind is a dict of names and their values, no list", {"bind": ["M=4"]}),
         ("jobs is a number of processes, no str", {"jobs": "2"}),
+        ("case is a name, no int", {"case": 3}),
+        ("case is a name, no list", {"case": ["decode"]}),
+        ("machine is a name or a path, no int", {"machine": 950}),
+        ("a key of a sweep is a text, no int", {"axes": {3: [4]}}),
     ],
 )
 def test_what_a_sweep_does_not_take(said: str, arguments: dict[str, Any]) -> None:
