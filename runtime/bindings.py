@@ -35,6 +35,11 @@ class Bindings:
 
     sizes: dict[str, int] = field(default_factory=dict[str, int])
     values: dict[str, Value] = field(default_factory=dict[str, Value])
+    cases: dict[str, tuple[str, Operation]] = field(
+        default_factory=dict[str, "tuple[str, Operation]"]
+    )
+    """Of the values that a case of the file gives: what errors call them, and where
+    the case is."""
 
 
 def split_bindings(text: str) -> list[str]:
@@ -125,6 +130,9 @@ def bind(
         is_list or argument.is_scalar or name not in signature.dims
     ):
         bound.values[name] = value
+        bound.cases.pop(name, None)
+        if place is not None:
+            bound.cases[name] = shown, place
 
 
 def _size(shown: str, value: Value, place: Operation | None) -> int:

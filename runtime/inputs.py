@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.lib.npyio import NpzFile
 from xdsl.dialects.builtin import Float8E8M0FNUType, IndexType
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, Operation
 
 from pyptoc.dialects.diagnostics import CompileError, Diagnostic, Note, error, place_of
 from pyptoc.dialects.near import did_you_mean
@@ -246,7 +246,8 @@ def accept(
         )
         raise CompileError(_with_others(problems, missing, unused))
     for name, value in bound.values.items():
-        inputs.values[name] = from_binding(signature.argument(name), value)
+        argument, case = signature.argument(name), bound.cases.get(name)
+        inputs.values[name] = from_binding(argument, value, case)
     unify_sizes(signature, inputs, source)
     return inputs
 
@@ -268,14 +269,21 @@ def _with_others(
     return problems
 
 
-def from_binding(argument: Argument, value: Any) -> Input:
-    """A bound number or list as the argument's value; PTO501 where it does not fit."""
+def from_binding(
+    argument: Argument, value: Any, case: tuple[str, Operation] | None = None
+) -> Input:
+    """
+    A bound number or list as the argument's value; PTO501 where it does not fit.
+
+    case: where a case of the file binds it, what it is called and what has the case.
+    """
     try:
         return _from_binding(argument, value)
     except (ValueError, OverflowError) as problem:
         bound = f"{argument.name}={value}".replace(" ", "")
+        shown, place = case or (f"--bind {bound}", None)
         what = f"%{argument.name} is {argument.type_text}"
-        error(None, "PTO501", f"--bind {bound}: {problem}", here=what)
+        error(place, "PTO501", f"{shown}: {problem}", here=what)
 
 
 def _from_binding(argument: Argument, value: Any) -> Input:

@@ -265,7 +265,7 @@ def test_a_case_that_the_file_does_not_name() -> None:
 ODD = """module attributes {pypto.cases = {
     yes = {t = 1, b = true, g = [false, true]}, text = {t = "4"}, inner = {t = {u = 1}},
     below = {t = -3}, float = {t = 2.0}, bool = {t = true},
-    unit = {t}, number = 3}} {
+    unit = {t}, number = 3, long = {t = 1, b = true, g = [true]}}} {
   func.func @f(%x: tensor<?x8xf32> {pypto.dims = ["t"]}, %g: tensor<2xi1>, %b: i1)
       -> (tensor<?x8xf32>, tensor<2xi1>) {
     %m = pypto.dim %x, 0
@@ -297,6 +297,7 @@ def test_booleans_of_a_case_are_booleans(tmp_path: Path) -> None:
         ("float", "case 'float': t = 2.0: a size is an integer"),
         ("bool", "case 'bool': t = true: a size is an integer"),
         ("number", "case 'number' is 3 : i64: no names and values"),
+        ("long", "case 'long': g = [true]: has shape (1,)"),
     ],
 )
 def test_cases_of_a_file_that_bind_no_numbers(case: str, message: str) -> None:
@@ -304,6 +305,13 @@ def test_cases_of_a_file_that_bind_no_numbers(case: str, message: str) -> None:
     code, out, err = call("-", *run, stdin=ODD)
     assert (code, out) == (1, "")
     assert err.startswith(f"<stdin>:1:1: error[PTO501]: {message}")
+
+
+def test_what_is_bound_instead_of_a_case_is_told_as_bound() -> None:
+    run = ("--run", "--random-inputs=0", "--case=long", "--bind=g=[true,true,true]")
+    code, _, err = call("-", *run, stdin=ODD)
+    assert code == 1
+    assert err.startswith("error[PTO501]: --bind g=[True,True,True]: has shape (3,)")
 
 
 @pytest.mark.parametrize(
