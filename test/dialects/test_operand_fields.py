@@ -7,7 +7,12 @@ from xdsl.irdl.operations import BaseAccessor, BaseAttrAccessor
 
 import pyptoc
 from pyptoc.dialects.context import make_context
-from pyptoc.dialects.op_definition import PlaceField, SegmentField, ValueField
+from pyptoc.dialects.op_definition import (
+    PlaceField,
+    SegmentField,
+    ValueField,
+    own_verifier,
+)
 from pyptoc.dialects.parsing import parse_module
 from pyptoc.operators import load
 
@@ -22,6 +27,10 @@ def test_as_those_of_xdsl(name: str, level: str) -> None:
     text = program.ir(level)
     seen: set[type] = set()
     for op in parse_module(text, "ir.mlir", make_context()).walk():
+        if own_verifier(type(op)) is None:
+            # A dialect of xDSL's that something has imported before ours.
+            assert not op.name.startswith(("pypto.", "npu."))
+            continue
         for field in vars(type(op)).values():
             if isinstance(field, BaseAccessor | BaseAttrAccessor):
                 assert field.construct.name in ("REGION", "SUCCESSOR")
