@@ -75,10 +75,15 @@ def verify_module(module: ModuleOp, verified: Verified | None = None) -> None:
     verified = verified or Verified()
     _check_body(module)
     verifier = _Verifier(verified)
-    verifier.check(module)
-    verifier.symbols(module)
-    if not verifier.found:
-        verifier.kernels()
+    try:
+        verifier.check(module)
+        verifier.symbols(module)
+        if not verifier.found:
+            verifier.kernels()
+    except Exception:
+        # Where an operation is wrong, asking it for those that refer to it may fail.
+        if not verifier.found:
+            raise
     if verifier.found:
         raise CompileError(limited(verifier.found, MAX_ERRORS))
     verified.known |= verifier.fresh

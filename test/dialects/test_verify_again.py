@@ -141,7 +141,19 @@ def no_body(module: ModuleOp) -> None:
     body.detach_block(body.block)
 
 
+def no_type(module: ModuleOp) -> None:
+    """For which func.return asks."""
+    del named(module, "func.func")[1].properties["function_type"]
+
+
+def no_rank(module: ModuleOp) -> None:
+    """For which a launch asks."""
+    del named(module, "npu.kernel")[0].properties["rank"]
+
+
 BREAKING = (
+    no_type,
+    no_rank,
     negative_slots,
     another_result,
     another_operand,
