@@ -38,9 +38,10 @@ _BODY = re.compile(r"\{[ \t]*(?:[\n}]|//|$)")
 """A brace behind which no attributes stand: its line ends, or it is closed."""
 _GOES_ON = re.compile(r"->|[:,={]|attributes\b")
 """How a line begins that belongs to the operation of the one before."""
-_BEGINS = re.compile(r'%[^=\n]*=(?!=)|"|[a-z_]\w*\.\w|(?:func|return)\b')
+_BEGINS = re.compile(r'%[^=\n]*=(?!=)|"|[a-z_]\w*\.\w|(?:func|return|else)\b')
 """How an operation begins."""
 _RETURNS = re.compile(r"(?:func\.)?return\b")
+_ELSE = re.compile(r"else\b(?!\.)")
 _TERMINATES = re.compile(r"(?:[a-z_]\w*\.yield|(?:func\.)?return)\b")
 _FUNCTION = re.compile(r"func(?:\.func)?\b")
 _OPENING = {")": "(", "]": "[", "}": "{"}
@@ -128,6 +129,8 @@ def _has_ended(text: str, is_open: Sequence[_Open], last: int, operation: int) -
     inner = is_open[-1]
     if _TERMINATES.match(text, last):
         return True
+    if _ELSE.match(text, operation):
+        return text[last] != "}"
     in_function = _FUNCTION.match(text, inner.operation) is not None
     return _RETURNS.match(text, operation) is not None and not in_function
 

@@ -372,6 +372,36 @@ def test_a_brace_is_missed_behind_what_ends_a_body(line, place, help, width) -> 
     assert help in err
 
 
+BRANCHES = """\
+func.func @f(%x: tensor<4xf32>, %c: i1) -> tensor<4xf32> {
+%y = scf.if %c -> (tensor<4xf32>) {
+scf.yield %x : tensor<4xf32>
+}
+else {
+scf.yield %x : tensor<4xf32>
+}
+scf.if %c {
+pypto.print "c" %x
+}
+else {
+pypto.print "else" %x
+}
+func.return %y : tensor<4xf32>
+}
+"""
+
+
+@pytest.mark.parametrize(("line", "place"), [(4, "2:35"), (10, "8:11")])
+def test_a_brace_is_missed_before_else(line: int, place: str) -> None:
+    assert call("-", "--pipeline=", stdin=BRANCHES)[0] == 0
+    lines = BRANCHES.splitlines()
+    del lines[line - 1]
+    _, _, err = call("-", "--pipeline=", stdin="\n".join(lines))
+    assert err.startswith(f"<stdin>:{place}: error[PTO100]: {BODY_BRACE}"), err
+    assert f"help: write a }} before line {line}" in err
+    assert err.count("error[") == 1
+
+
 def test_other_errors_above_a_brace_stay() -> None:
     text = NESTED.replace("pypto.full", "pypto.ful").replace("  }\n", "")
     _, _, err = call("-", "--pipeline=", stdin=text)
