@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.arith import ConstantOp
+from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Operation
 
 from pyptoc.dialects.diagnostics import error
@@ -40,6 +41,9 @@ def check_support(module: ModuleOp, machine: Machine) -> None:
     errors = ErrorList()
     for op in module.walk():
         dialect, _, name = op.name.partition(".")
+        if dialect in ("arith", "math"):
+            with errors.kept():
+                _check_scalar(op)
         if dialect != "pypto" or name in SCALARS:
             continue
         with errors.kept():
@@ -58,6 +62,22 @@ def _refuse(op: Operation) -> NoReturn:
         length=len(op.name),
         rule="the compiler runs it only at the tensor level",
         help="--run --compile-to=tensor interprets it",
+    )
+
+
+def _check_scalar(op: Operation) -> None:
+    if not any(isinstance(value.type, TensorType) for value in op.results):
+        return
+    is_constant = isinstance(op, ConstantOp)
+    error(
+        op,
+        "PTO190",
+        f"'{op.name}' makes a tensor",
+        length=len(op.name),
+        rule="arith and math compute scalars; tensors are computed by pypto's ops",
+        help="pypto.full makes a tensor of one value; others are arguments"
+        if is_constant
+        else "--list-ops shows them",
     )
 
 

@@ -99,7 +99,7 @@ def constant(interp: Interpreter, op: Any) -> Any:
         return bool(number) if type_ == IntegerType(1) else number
     if isinstance(value, FloatAttr):
         return _as_float(value.value.data, type_)
-    interp.fail(op, "PTO190", f"arith.constant of {type_} is not supported yet")
+    interp.fail(op, "PTO190", f"arith.constant of {type_}: pypto.full makes one")
 
 
 def _as_float(value: Any, type_: Attribute) -> Any:

@@ -9,6 +9,17 @@ func.func @softmax(%x: tensor<4x64xf32>) -> tensor<4x64xf32> {
 }
 
 // -----
+func.func @tensors(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  // expected-error@below {{'arith.constant' makes a tensor}}
+  // expected-note@below {{pypto.full makes a tensor of one value}}
+  %c = arith.constant dense<1.5> : tensor<4x8xf32>
+  // expected-error@below {{'arith.addf' makes a tensor}}
+  // expected-note@below {{--list-ops shows them}}
+  %y = arith.addf %x, %c : tensor<4x8xf32>
+  func.return %y : tensor<4x8xf32>
+}
+
+// -----
 func.func @integers(%x: tensor<4x64xi64>) -> tensor<4x64xbf16> {
   // expected-error@below {{ascend950 has no cast from i64 to bf16}}
   %v = pypto.cast %x to bf16
