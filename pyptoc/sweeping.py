@@ -294,8 +294,6 @@ def sweep(
     from pyptoc.python_words import in_python
     from pyptoc.runtime.machine import machine_table
 
-    expect(axes, Mapping, "sweep takes a dict of keys and their values")
-    expect(bind, Mapping | None, "bind is a dict of names and their values")
     expect(jobs, int | None, "jobs is a number of processes")
     expect(case, str | None, "case is a name")
     expect(machine, str | os.PathLike, "machine is a name or a path")
@@ -303,18 +301,13 @@ def sweep(
         check_executor(executor)
         name, text = _read(source, case)
         plan = plan_sweep(
-            [
-                axis_of(key, values, n)
-                for n, (key, values) in enumerate(axes.items(), 1)
-            ],
+            _axes(axes),
             name=name,
             source=text,
             machine=machine_table(os.fspath(machine)),
             pipeline=pipeline,
             entry=entry,
-            bind=[
-                f"{key}={show(_plain(value))}" for key, value in (bind or {}).items()
-            ],
+            bind=_bindings(bind),
             seed=seed,
             case=None if case is None else (name, case),
         )
@@ -322,6 +315,18 @@ def sweep(
         return SweepRows(
             run_plan(plan, executor=executor, jobs=jobs, cache=kept, progress=progress)
         )
+
+
+def _axes(given: Mapping[str, str | Iterable[Any]]) -> list[Axis]:
+    """The axes of keys and their values, with numbers as errors have them."""
+    expect(given, Mapping, "sweep takes a dict of keys and their values")
+    return [axis_of(key, values, n) for n, (key, values) in enumerate(given.items(), 1)]
+
+
+def _bindings(given: Mapping[str, Any] | None) -> list[str]:
+    """`NAME=VALUE` of each, as on the command line."""
+    expect(given, Mapping | None, "bind is a dict of names and their values")
+    return [f"{key}={show(_plain(value))}" for key, value in (given or {}).items()]
 
 
 def _read(
