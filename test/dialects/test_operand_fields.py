@@ -40,4 +40,4 @@ def test_as_those_of_xdsl(name: str, level: str) -> None:
                 assert got == want if isinstance(want, tuple) else got is want
                 assert type(got) is type(want)
                 seen.add(type(field))
-    assert seen >= {PlaceField, ValueField, SegmentField} or level == "tensor"
+    assert seen == {PlaceField, ValueField, SegmentField}
