@@ -10,8 +10,8 @@ So it is with the operations of xDSL's own dialects whose modules are first impo
 within `defined_when_used`.
 
 The decorator also keeps each class's own verifier (`own_verifier`), in front of which
-xDSL puts that of the fields, lets fields of operands remember where they are, and makes
-`isinstance` quick (`plain_classes.py`).
+xDSL puts that of the fields, has fields find operands and results without views of
+them, and makes `isinstance` quick (`plain_classes.py`).
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ T = TypeVar("T", bound=IRDLOperation)
 
 
 OPERAND = VarIRConstruct.OPERAND
-HELD: dict[VarIRConstruct, Callable[[Operation], Any]] = {
+_VALUES_OF: dict[VarIRConstruct, Callable[[Operation], Any]] = {
     OPERAND: attrgetter("_operands"),
     VarIRConstruct.RESULT: attrgetter("results"),
 }
-"""The values of an operation that fields are found in."""
+"""All operands, or all results, of an operation: no view is made of them."""
 _item = tuple[Any, ...].__getitem__
 """That of xDSL's tuples of values is a function in Python."""
 
@@ -98,7 +98,7 @@ def op_definition(cls: type[T]) -> type[T]:
                 cls.traits = own
             verify = cls.verify_
             irdl_op_definition(cls)
-            _remember_places(cls)
+            _replace_fields(cls)
             _OWN[cls] = verify
 
     def definition(_: type[T]) -> OpDef:
@@ -124,27 +124,24 @@ def defined_when_used() -> Generator[None]:
         setattr(irdl, "irdl_op_definition", irdl_op_definition)  # noqa: B010
 
 
-def _remember_places(cls: type[IRDLOperation]) -> None:
-    """Fields of operands and results are found without a detour."""
+def _replace_fields(cls: type[IRDLOperation]) -> None:
+    """Gives a class that is defined our fields of operands and results for xDSL's."""
     for name, field in tuple(vars(cls).items()):
         if isinstance(field, BaseAttrAccessor) and field.construct is OPERAND:
             setattr(cls, name, SegmentField(field))
-        elif isinstance(field, BaseAccessor) and field.construct in HELD:
+        elif isinstance(field, BaseAccessor) and field.construct in _VALUES_OF:
             is_first = isinstance(field, BeforeVariadicSingleAccessor)
             setattr(cls, name, (PlaceField if is_first else ValueField)(field))
 
 
 class ValueField:
-    """The operands or results of a field, of the values themselves.
-
-    xDSL makes a view of an operation's operands first.
-    """
+    """The operands or results of a field, as xDSL finds them in its views."""
 
     def __init__(self, field: BaseAccessor) -> None:
         self.field = field
         self.place = field.idx
         self.index = field.index
-        self.held = HELD[field.construct]
+        self.held = _VALUES_OF[field.construct]
 
     def __get__(self, op: Operation, owner: Any = None) -> Any:
         return self.index(self.held(op))
@@ -154,16 +151,16 @@ class ValueField:
 
 
 class PlaceField(ValueField):
-    """The operand or result at one place."""
+    """The operand or result at a place that is the same in every operation."""
 
     def __get__(self, op: Operation, owner: Any = None) -> Any:
         return _item(self.held(op), self.place)
 
 
 class SegmentField:
-    """The operands of a field of an operation with sizes of segments.
+    """The operands of a field where an operation stores how many each field has.
 
-    These are not added up each time.
+    The places that follow are remembered by these sizes.
     """
 
     def __init__(self, field: BaseAttrAccessor) -> None:

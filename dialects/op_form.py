@@ -63,12 +63,17 @@ class OpFields:
 
     def form_of(self, op: Operation, look: Sequence[Any]) -> Hashable:
         """
-        What the fields of an operation are verified for; `look` is its look.
+        What the fields of an operation are verified for; look: by `look_of`.
 
         Of two operations of one form, both are right there or neither is.
         """
-        kind, _, operands, results, names, _, settings, _, *regions = look
-        held = names, self._held(op.properties), settings, self._held(op.attributes)
+        kind, _, operands, results, properties, _, attributes, _, *regions = look
+        held = (
+            properties,
+            self._held(op.properties),
+            attributes,
+            self._held(op.attributes),
+        )
         if not self.only_classes:
             return (kind, *held, operands, results, *regions)
         return (

@@ -1,4 +1,4 @@
-"""`isinstance` for classes of operations, without a detour.
+"""`isinstance` for classes of operations, as quick as for any other class.
 
 xDSL's operations are abstract base classes of Python's library. For these `isinstance`
 is a function in Python, which knows virtual subclasses as well; compiling an operator
@@ -18,8 +18,11 @@ class PlainClass(ABCMeta):
     __instancecheck__ = type.__instancecheck__
 
 
-def make_plain(cls: type[Any], below: type[Any]) -> None:
-    """Makes a class a `PlainClass`, and its bases as far as they are below another."""
+def make_plain(cls: type[Any], root: type[Any]) -> None:
+    """Makes `PlainClass`es of a class and its bases, of those that derive from `root`.
+
+    Not of `root` itself: classes that others define derive from it, too.
+    """
     for each in cls.__mro__:
-        if each is not below and type(each) is ABCMeta and issubclass(each, below):
+        if each is not root and type(each) is ABCMeta and issubclass(each, root):
             each.__class__ = PlainClass  # pyright: ignore[reportAttributeAccessIssue]

@@ -190,8 +190,8 @@ class _Verifier:
         operands = op._operands  # pyright: ignore[reportPrivateUsage]
         if operands and not self.visible.issuperset(map(id, operands)):
             self._undefined(op)
-        # A module only checks its symbols, which is done better below.
         unchanged = id(op) in self.unchanged
+        # A module only checks its symbols, which is done better below.
         if op.__class__ is not ModuleOp and not is_right(op, kind, unchanged=unchanged):
             self._verify(op, unchanged=unchanged)
         if op.regions:

@@ -7,7 +7,10 @@ a pass makes, or leaves as they are, look like one that was verified before.
 Where an operation looks like another, what xDSL derives from its fields holds, and what
 remains are verifiers that look further: at what stands around it, or in its body.
 
-What was found right is remembered as long as the process lives: programs have most of
+A new look may have a known form (`op_form.py`): then its fields hold, and what remains
+are its traits and the verifier of its class.
+
+What was found right is remembered for other programs of the process: they have most of
 their operations in common.
 
 A look is made of numbers: equal types and other attributes have the same one. An

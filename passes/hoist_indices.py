@@ -28,9 +28,9 @@ MOVED = (ArangeOp, FullOp, ReshapeOp, AddOp, SubOp, MulOp)
 
 
 def hoist_indices(loop: scf.ForOp) -> None:
-    """Move what gathers in `loop` are by in front of it, where no trip changes it."""
+    """Move the indices of gathers in `loop` in front of it, if no trip changes them."""
     same: dict[Operation, None] = {}
-    """What each trip makes anew, in the order of the text."""
+    """What may be made in front of the loop, in the order of the text."""
     needed: set[Operation] = set()
     for op in loop.walk():
         if isinstance(op, GATHERS):

@@ -17,21 +17,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Self
 
-from xdsl.dialects.builtin import (
-    TensorType,
-)
+from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, BlockArgument, Operation, Region, SSAValue, Use
-from xdsl.irdl import (
-    lazy_traits_def,
-    traits_def,
-    var_operand_def,
-)
-from xdsl.traits import (
-    HasParent,
-    IsTerminator,
-    NoTerminator,
-    RecursiveMemoryEffect,
-)
+from xdsl.irdl import lazy_traits_def, traits_def, var_operand_def
+from xdsl.traits import HasParent, IsTerminator, NoTerminator, RecursiveMemoryEffect
 from xdsl.utils.lexer import Span
 
 from pyptoc.dialects.diagnostics import CompileError, Note, error
@@ -44,9 +33,7 @@ from pyptoc.dialects.pypto.loop_op import LoopOp
 from pyptoc.dialects.pypto.shape import StoreOp
 from pyptoc.dialects.pypto.values import Values
 from pyptoc.dialects.rejected import ErrorOp, has_error
-from pyptoc.dialects.subscripts import (
-    Mixed,
-)
+from pyptoc.dialects.subscripts import Mixed
 from pyptoc.dialects.words import counted
 
 

@@ -10,11 +10,7 @@ from abc import ABC
 from collections.abc import Sequence
 from typing import ClassVar, Self
 
-from xdsl.dialects.builtin import (
-    DenseArrayBase,
-    IndexType,
-    UnknownLoc,
-)
+from xdsl.dialects.builtin import DenseArrayBase, IndexType, UnknownLoc
 from xdsl.ir import Attribute, Block, BlockArgument, Region, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
@@ -41,12 +37,7 @@ from pyptoc.dialects.pypto.loop_text import (
     print_binding,
     store_header,
 )
-from pyptoc.dialects.subscripts import (
-    INDEX,
-    Mixed,
-    ints,
-    join_mixed,
-)
+from pyptoc.dialects.subscripts import INDEX, Mixed, ints, join_mixed
 from pyptoc.dialects.words import counted
 
 _BLANK = r"(?:\s|//[^\n]*\n)*"
