@@ -69,8 +69,10 @@ def _said(error: Exception) -> Diagnostic:
         label = (Note(first.label),) if first.label else ()
         notes = (*label, *first.notes)
         return replace(first, code=CODE, message=said, label="", notes=notes)
-    help = "a pass returns, or raises an exception that says what is wrong"
-    return Diagnostic(CODE, said, help=help * isinstance(error, LeavingError))
+    help = ""
+    if isinstance(error, LeavingError):
+        help = "a pass returns, or raises an exception that says what is wrong"
+    return Diagnostic(CODE, said, help=help)
 
 
 def _written(frame: traceback.FrameSummary) -> tuple[FileLineColLoc, int, str | None]:
