@@ -23,7 +23,7 @@ from pyptoc.dialects.tile import allocation_of, uses_of
 from pyptoc.dialects.tile_alloc import Allocation
 from pyptoc.dialects.tile_mixed import PushOp
 from pyptoc.dialects.tile_transfer import StoreOp
-from pyptoc.runtime.memory import sharing
+from pyptoc.runtime.memory import sharing_in
 
 MATMULS = ("tile.matmul", "tile.matmul_mx")
 
@@ -33,7 +33,7 @@ def blocks_of_readers(
 ) -> dict[Operation, Block]:
     """The matmuls whose sums need not lie in their buffer, each with the block of what
     reads them."""
-    near = sharing(op for op in kernel.walk() if isinstance(op, Allocation))
+    near = sharing_in(kernel)
     found: dict[Operation, Block] = {}
     for matmul in matmuls:
         alloc = allocation_of(matmul.dest)

@@ -21,7 +21,7 @@ from pyptoc.dialects.tile_alloc import Allocation
 from pyptoc.dialects.tile_mixed import SectionOp
 from pyptoc.dialects.tile_transfer import LoadOp
 from pyptoc.dialects.tile_types import Space
-from pyptoc.runtime.memory import Apart, Memory, sharing
+from pyptoc.runtime.memory import Apart, Memory, sharing_in
 from pyptoc.runtime.movers import Movers, last
 
 
@@ -73,9 +73,8 @@ def direct_loads(
     moves: those of fused matmuls.
     """
     facts = _Loads(kernel, stored)
-    every = sharing(op for op in kernel.walk() if isinstance(op, Allocation))
     found: dict[Operation, DirectLoad] = {}
-    for alloc, near in every.items():
+    for alloc, near in sharing_in(kernel).items():
         if alloc.type.space != Space.L1 or any(_meet(alloc, other) for other in near):
             continue
         for load in _only_loads(alloc, moves) or ():

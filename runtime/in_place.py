@@ -28,11 +28,10 @@ from pyptoc.dialects.expr import Expr
 from pyptoc.dialects.npu_kernel import KernelOp
 from pyptoc.dialects.record import record
 from pyptoc.dialects.tile import AllocOp, SlotOp
-from pyptoc.dialects.tile_alloc import Allocation
 from pyptoc.dialects.tile_transfer import LoadOp, StoreOp
 from pyptoc.dialects.tile_types import Instruction, Space, buffer_type
 from pyptoc.dialects.tile_vector import Form, VectorOp
-from pyptoc.runtime.memory import Apart, sharing
+from pyptoc.runtime.memory import Apart, sharing_in
 from pyptoc.runtime.number_exprs import expr_of
 
 
@@ -49,9 +48,8 @@ class InPlace:
 def in_place(kernel: KernelOp, stored: set[int]) -> InPlace:
     """stored: the numbers of the buffer arguments that the kernel stores to."""
     numbers = {SSAValue.get(value): n for n, value in enumerate(kernel.buffer_args)}
-    every = sharing(op for op in kernel.walk() if isinstance(op, Allocation))
     found = InPlace({}, {}, {})
-    for alloc, near in every.items():
+    for alloc, near in sharing_in(kernel).items():
         if near or not isinstance(alloc, AllocOp) or alloc.type.space != Space.UB:
             continue
         users = _users(alloc.results[0])

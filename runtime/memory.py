@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, Operation
 
 from pyptoc.dialects.diagnostics import CompileError, Diagnostic
 from pyptoc.dialects.record import record
@@ -214,6 +214,11 @@ def sharing(allocs: Iterable[Allocation]) -> dict[Allocation, list[Allocation]]:
                 found[other].append(alloc)
             before.append(each)
     return found
+
+
+def sharing_in(kernel: Operation) -> dict[Allocation, list[Allocation]]:
+    """`sharing` among all allocations of a kernel."""
+    return sharing(op for op in kernel.walk() if isinstance(op, Allocation))
 
 
 def may_overlap(one: Allocation, other: Allocation) -> bool:

@@ -42,7 +42,7 @@ from pyptoc.runtime.direct_loads import is_in_loop_of
 from pyptoc.runtime.images import Box, Images, Source
 from pyptoc.runtime.kept_work import Parts, Store
 from pyptoc.runtime.matmul import Scratch
-from pyptoc.runtime.memory import aligned, sharing
+from pyptoc.runtime.memory import aligned, sharing_in
 
 Array = NDArray[Any]
 
@@ -69,12 +69,12 @@ def moves_of(
     groups: the moves that are never made (`translate_cube.py`). outputs: the buffers
     that what repeated work has left stands in for.
     """
-    every = sharing(op for op in kernel.walk() if isinstance(op, Allocation))
+    near = sharing_in(kernel)
     eligible: list[MoveOp] = []
-    for alloc in every:
+    for alloc in near:
         if isinstance(alloc, AllocOp) and alloc.type.space in (Space.L0A, Space.L0B):
             eligible += _moves_into(alloc, groups)
-    channels = [op for op in every if isinstance(op, ChannelOp)]
+    channels = [op for op in near if isinstance(op, ChannelOp)]
     known = {op for op in channels if _is_known(op, outputs)}
     # A channel with another reader is filled at once.
     readers = {op: set(_readers(op)) for op in known}
@@ -90,7 +90,7 @@ def moves_of(
     }
     grouped = {op for op in known if any(user in groups for user in readers[op])}
     rest = [move for move in eligible if move not in kept]
-    held = {move: loads for move in rest if (loads := _loads_of(move, every))}
+    held = {move: loads for move in rest if (loads := _loads_of(move, near))}
     same = _repeated([move for move in rest if move not in held])
     return Moves(held, same, kept, known, grouped)
 
@@ -146,16 +146,16 @@ def _readers(channel: ChannelOp) -> list[Operation]:
 
 
 def _loads_of(
-    move: MoveOp, every: Mapping[Allocation, Sequence[Allocation]]
+    move: MoveOp, near: Mapping[Allocation, Sequence[Allocation]]
 ) -> tuple[LoadOp, ...]:
     """The loads that fill a move's source, outside of a loop that it is in.
 
-    every: what shares bytes with each buffer. Empty where something else may write.
+    near: what shares bytes with each buffer. Empty where something else may write.
     """
     alloc = allocation_of(move.source)
     if not isinstance(alloc, AllocOp) or alloc.slot_count > 1:
         return ()
-    if every[alloc]:
+    if near[alloc]:
         return ()
     loads: list[LoadOp] = []
     for op, _ in uses_of(alloc):
