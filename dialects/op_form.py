@@ -2,7 +2,7 @@
 
 xDSL goes through the fields of a class for each operation, with the constraint of each.
 Nearly all constraints ask for the class of a type or of a property and for little in
-it, `operand_def(TensorType)`. So a form has classes instead of types and numbers, where
+it, `operand_def(TensorType)`. So a form has classes instead of types and values, where
 these are all that is asked for: an addition of tensors has two or three forms, and as
 many looks (`verify_op.py`) as programs have shapes.
 """

@@ -13,7 +13,7 @@ are its traits and the verifier of its class.
 What was found right is remembered for other programs of the process: they have most of
 their operations in common.
 
-A look is made of numbers: equal types and other attributes have the same one. An
+A look is made of tokens: equal types and other attributes have the same one. An
 attribute knows its own, so that its fields are hashed and compared once, not with each
 operation.
 """
@@ -60,14 +60,14 @@ FORMS: set[Hashable] = set()
 MOST_REMEMBERED = 50_000
 """Looks, of about 0.5 kB each, and attributes: those of some hundred programs."""
 
-_NUMBERS: dict[Attribute, object] = {}
+_TOKENS: dict[Attribute, object] = {}
 """Of the attributes that were met. Objects of their own: none is given twice, so one
 that is forgotten stands for nothing else, nor does one that was pickled elsewhere."""
-_OWN_NUMBER = "_pyptoc_number"
-"""Where an attribute keeps its number, beside its fields."""
-_number_of = attrgetter(_OWN_NUMBER)
-_number_of_type = attrgetter(f"_type.{_OWN_NUMBER}")
-"""Of a value's type. Where there is no number yet, both raise `AttributeError`."""
+_OWN_TOKEN = "_pyptoc_token"
+"""Where an attribute keeps its token, beside its fields."""
+_token_of = attrgetter(_OWN_TOKEN)
+_token_of_type = attrgetter(f"_type.{_OWN_TOKEN}")
+"""Of a value's type. Where there is no token yet, both raise `AttributeError`."""
 
 REFERRING = ("npu.launch", "func.call")
 """What has to fit a kernel or another function."""
@@ -118,7 +118,7 @@ def look_of(op: Operation) -> Look:
     try:
         return _look_of(op)
     except AttributeError:
-        _give_numbers(op)
+        _give_tokens(op)
         return _look_of(op)
 
 
@@ -129,12 +129,12 @@ def _look_of(op: Operation) -> Look:
     look = (
         op.__class__,
         _repeated(operands) if len(operands) > 1 else (),
-        tuple(map(_number_of_type, operands)),
-        tuple(map(_number_of_type, op.results)),
+        tuple(map(_token_of_type, operands)),
+        tuple(map(_token_of_type, op.results)),
         tuple(properties),
-        tuple(map(_number_of, properties.values())),
+        tuple(map(_token_of, properties.values())),
         tuple(attributes),
-        tuple(map(_number_of, attributes.values())),
+        tuple(map(_token_of, attributes.values())),
     )
     if not op.regions:
         return look
@@ -144,13 +144,13 @@ def _look_of(op: Operation) -> Look:
 def _look_of_arguments(region: Region) -> Look:
     block = region.first_block
     if block is not None and block.next_block is None:  # nearly always
-        return tuple(map(_number_of_type, block.args))
-    arguments = [tuple(map(_number_of_type, each.args)) for each in region.blocks]
+        return tuple(map(_token_of_type, block.args))
+    arguments = [tuple(map(_token_of_type, each.args)) for each in region.blocks]
     return (None, *arguments)
 
 
-def _give_numbers(op: Operation) -> None:
-    """All attributes that the look of an operation is made of have a number then."""
+def _give_tokens(op: Operation) -> None:
+    """All attributes that the look of an operation is made of have a token then."""
     arguments = [
         argument
         for region in op.regions
@@ -158,22 +158,22 @@ def _give_numbers(op: Operation) -> None:
         for argument in block.args
     ]
     for value in (*op.operands, *op.results, *arguments):
-        _number(value.type)
+        _token(value.type)
     for attribute in (*op.properties.values(), *op.attributes.values()):
-        _number(attribute)
+        _token(attribute)
 
 
-def _number(attribute: Attribute) -> object:
+def _token(attribute: Attribute) -> object:
     own = vars(attribute)
-    number = own.get(_OWN_NUMBER)
-    if number is None:
-        number = _NUMBERS.get(attribute)
-        if number is None:
-            if len(_NUMBERS) >= MOST_REMEMBERED:
-                _NUMBERS.clear()
-            number = _NUMBERS[attribute] = object()
-        own[_OWN_NUMBER] = number
-    return number
+    token = own.get(_OWN_TOKEN)
+    if token is None:
+        token = _TOKENS.get(attribute)
+        if token is None:
+            if len(_TOKENS) >= MOST_REMEMBERED:
+                _TOKENS.clear()
+            token = _TOKENS[attribute] = object()
+        own[_OWN_TOKEN] = token
+    return token
 
 
 def _repeated(operands: Sequence[SSAValue]) -> tuple[int, ...]:

@@ -27,10 +27,10 @@ _EOF, _INTEGER, _VALUE = (
     MLIRTokenKind.INTEGER_LIT,
     MLIRTokenKind.PERCENT_IDENT,
 )
-_OPERAND = r"[ \t]*//[ \t]*(?:[0-9]+|%[\w.$-]+)"
-_QUOTIENT = re.compile(_OPERAND + r"[ \t]*(?=\n|//|:[ \t]*index\b|$)")
+_DIVIDED = r"[ \t]*//[ \t]*(?:[0-9]+|%[\w.$-]+)"
+_QUOTIENT = re.compile(_DIVIDED + r"[ \t]*(?=\n|//|:[ \t]*index\b|$)")
 """A comment that is an operand: Python divides so."""
-_UNFINISHED = re.compile(r'[^"/\n]*' + _OPERAND)
+_UNFINISHED = re.compile(r'[^"/\n]*' + _DIVIDED)
 """An expression with a comment that begins with an operand."""
 _PAIRS = {"=": "==", "<": "<=", ">": ">="}
 

@@ -123,19 +123,19 @@ def test_only_so_many_are_remembered(monkeypatch: pytest.MonkeyPatch):
             assert len(RIGHT) <= 2
 
 
-def test_equal_attributes_have_one_number_that_no_other_gets(
+def test_equal_attributes_have_one_token_that_no_other_gets(
     monkeypatch: pytest.MonkeyPatch,
 ):
     """Otherwise an operation would pass for another that was found right."""
     monkeypatch.setattr(verify_ops, "MOST_REMEMBERED", 3)
-    monkeypatch.setattr(verify_ops, "_NUMBERS", {})
-    number = verify_ops._number  # pyright: ignore[reportPrivateUsage]
-    assert number(IntAttr(7)) == number(IntAttr(7))
+    monkeypatch.setattr(verify_ops, "_TOKENS", {})
+    token = verify_ops._token  # pyright: ignore[reportPrivateUsage]
+    assert token(IntAttr(7)) == token(IntAttr(7))
     kept = [IntAttr(value) for value in range(10)]
-    numbers = [number(attribute) for attribute in kept]
-    assert len(set(numbers)) == 10
-    assert numbers == [number(attribute) for attribute in kept]
-    assert number(IntAttr(0)) not in numbers[1:]
+    tokens = [token(attribute) for attribute in kept]
+    assert len(set(tokens)) == 10
+    assert tokens == [token(attribute) for attribute in kept]
+    assert token(IntAttr(0)) not in tokens[1:]
 
 
 def test_sizes_of_segments_are_looked_at():
@@ -159,11 +159,11 @@ func.func @f(%n: index, %m: index) {
         verify_op(second)
 
 
-def test_a_number_that_was_pickled_is_that_of_no_attribute():
+def test_a_token_that_was_pickled_is_that_of_no_attribute():
     """In another process it would be another attribute's."""
-    number = verify_ops._number  # pyright: ignore[reportPrivateUsage]
+    token = verify_ops._token  # pyright: ignore[reportPrivateUsage]
     attribute = IntAttr(7)
-    known = number(attribute)
+    known = token(attribute)
     read = pickle.loads(pickle.dumps(attribute))
     assert read == attribute
-    assert number(read) != known
+    assert token(read) != known
