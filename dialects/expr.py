@@ -6,6 +6,7 @@
     prove_le(16 * i + tail, m, {})                        # True
     parse_expr("(m + 15) floordiv 16") == m.ceildiv(16)   # True
 
+- `expr_atoms.py`: `Atom`, what an `Expr` is a sum of
 - `expr_core.py`: `Expr`, its normal form, `minimum`, `maximum`
 - `expr_text.py`: `Compare`, parsing, printing, Python source
 - `expr_facts.py`: `Facts` and proofs

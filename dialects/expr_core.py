@@ -1,115 +1,31 @@
 """Integer expressions in a normal form (see `expr.py` for the whole library).
 
 An `Expr` is `constant + sum(coefficient * atom)`.  An atom is a symbol, a product of
-atoms, or a call of floordiv, ceildiv, mod, min or max.  Sums, products, min and max
-compare without regard to order, so two expressions that differ only in the order of
-their parts are equal and have the same hash.  Nothing here is ever changed in place.
+atoms, or a call of floordiv, ceildiv, mod, min or max (`expr_atoms.py`).  Sums,
+products, min and max compare without regard to order, so two expressions that differ
+only in the order of their parts are equal and have the same hash.  Nothing here is ever
+changed in place.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from math import gcd
 from typing import Final
 
+from pyptoc.dialects.expr_atoms import (
+    Atom,
+    Call,
+    Product,
+    Symbol,
+    checked,
+    divides,
+    evaluate,
+    interval_of,
+    merge,
+    multiply,
+)
 from pyptoc.dialects.interval import Interval
-
-I64_MIN: Final = -(2**63)
-I64_MAX: Final = 2**63 - 1
-
-
-def _merge(groups: Iterable[tuple[Hashable, ...]]) -> tuple[Hashable, ...]:
-    """What is in any of the groups, each once, in the order of its first place."""
-    merged: tuple[Hashable, ...] = ()
-    seen: dict[Hashable, None] | None = None
-    for group in groups:
-        if not merged:
-            merged = group
-        elif group and group != merged:
-            seen = dict.fromkeys(merged) if seen is None else seen
-            seen.update(dict.fromkeys(group))
-    return merged if seen is None else tuple(seen)
-
-
-class Atom:
-    """One indivisible part of an expression; compared by structure, hash kept."""
-
-    __slots__ = ("hash", "identity", "symbols")
-
-    def __init__(self, identity: Hashable, symbols: tuple[Hashable, ...]) -> None:
-        self.identity = identity
-        self.symbols = symbols
-        self.hash = hash(identity)
-
-    def __hash__(self) -> int:
-        return self.hash
-
-    def __eq__(self, other: object) -> bool:
-        if self is other:
-            return True
-        if type(self) is not type(other) or not isinstance(other, Atom):
-            return False
-        return self.hash == other.hash and self.identity == other.identity
-
-
-class Symbol(Atom):
-    """A named unknown; the key is any hashable value."""
-
-    __slots__ = ("key",)
-
-    def __init__(self, key: Hashable) -> None:
-        super().__init__(key, (key,))
-        self.key = key
-
-
-class Product(Atom):
-    """A product of atoms that are no products, each with a power of at least 1."""
-
-    __slots__ = ("factors",)
-
-    def __init__(self, factors: dict[Atom, int]) -> None:
-        super().__init__(
-            frozenset(factors.items()), _merge([a.symbols for a in factors])
-        )
-        self.factors = factors
-
-
-class Call(Atom):
-    """`floordiv`, `ceildiv`, `mod` (two arguments), `min`, `max` (two or more)."""
-
-    __slots__ = ("args", "op")
-
-    def __init__(self, op: str, args: tuple[Expr, ...]) -> None:
-        in_any_order = op in ("min", "max")
-        identity = (op, frozenset(args) if in_any_order else args)
-        super().__init__(identity, _merge([a.symbols() for a in args]))
-        self.op = op
-        self.args = args
-
-
-def _divides(atom: Atom) -> bool:
-    if isinstance(atom, Product):
-        return any(map(_divides, atom.factors))
-    if not isinstance(atom, Call):
-        return False
-    return atom.op not in ("min", "max") or any(arg.divides() for arg in atom.args)
-
-
-def _checked(value: int) -> int:
-    if not I64_MIN <= value <= I64_MAX:
-        raise OverflowError(f"{value} does not fit in 64 bits")
-    return value
-
-
-def _factors_of(atom: Atom) -> dict[Atom, int]:
-    return atom.factors if isinstance(atom, Product) else {atom: 1}
-
-
-def _multiply_atoms(a: Atom, b: Atom) -> Atom:
-    factors = dict(_factors_of(a))
-    for atom, power in _factors_of(b).items():
-        factors[atom] = factors.get(atom, 0) + power
-    return Product(factors)
 
 
 class Expr:
@@ -188,7 +104,7 @@ class Expr:
         result = Expr(dict(terms), self.constant * other.constant)
         result += Expr(other._scale(self.constant).terms, 0)
         for a, x in self.terms.items():
-            products = {_multiply_atoms(a, b): x * y for b, y in other.terms.items()}
+            products = {multiply(a, b): x * y for b, y in other.terms.items()}
             result += Expr(products, 0)
         return result
 
@@ -238,12 +154,12 @@ class Expr:
     def symbols(self) -> tuple[Hashable, ...]:
         """The keys of the symbols in it, each once, in a stable order."""
         if self._symbols is None:
-            self._symbols = _merge([atom.symbols for atom in self.terms])
+            self._symbols = merge([atom.symbols for atom in self.terms])
         return self._symbols
 
     def divides(self) -> bool:
         """Whether a quotient or a rest is in it: a divisor of zero makes that fail."""
-        return any(_divides(atom) for atom in self.terms)
+        return any(divides(atom) for atom in self.terms)
 
     def subs(self, mapping: Mapping[Hashable, Expr | int]) -> Expr:
         """This expression with symbols replaced, all at once."""
@@ -269,8 +185,8 @@ class Expr:
         """
         total = self.constant
         for atom, coefficient in self.terms.items():
-            total += _checked(coefficient * _evaluate(atom, values))
-        return _checked(total)
+            total += checked(coefficient * evaluate(atom, values))
+        return checked(total)
 
     def interval(self, ranges: Mapping[Hashable, Interval]) -> Interval:
         """A range that holds every value, given ranges of the symbols."""
@@ -451,48 +367,3 @@ def apply(op: str, args: list[Expr]) -> Expr:
         return maximum(*args)
     build = {"floordiv": _floordiv, "ceildiv": _ceildiv, "mod": _mod}[op]
     return build(*args)
-
-
-def _evaluate(atom: Atom, values: Mapping[Hashable, int]) -> int:
-    if isinstance(atom, Symbol):
-        return values[atom.key]
-    if isinstance(atom, Product):
-        product = 1
-        for factor, power in atom.factors.items():
-            product = _checked(product * _evaluate(factor, values) ** power)
-        return product
-    assert isinstance(atom, Call)
-    args = [arg.evaluate(values) for arg in atom.args]
-    if atom.op == "min":
-        return min(args)
-    if atom.op == "max":
-        return max(args)
-    a, b = args
-    if atom.op == "floordiv":
-        return _checked(a // b)
-    return a % b if atom.op == "mod" else _checked(-(-a // b))
-
-
-def interval_of(atom: Atom, ranges: Mapping[Hashable, Interval]) -> Interval:
-    """A range that holds every value of an atom, given ranges of the symbols."""
-    if isinstance(atom, Symbol):
-        return ranges.get(atom.key, _ANY)
-    if isinstance(atom, Product):
-        product = Interval.exactly(1)
-        for factor, power in atom.factors.items():
-            product *= interval_of(factor, ranges).power(power)
-        return product
-    assert isinstance(atom, Call)
-    args = [arg.interval(ranges) for arg in atom.args]
-    if atom.op in ("min", "max"):
-        result = args[0]
-        for arg in args[1:]:
-            result = result.minimum(arg) if atom.op == "min" else result.maximum(arg)
-        return result
-    a, b = args
-    if atom.op == "floordiv":
-        return a.floordiv(b)
-    return a.mod(b) if atom.op == "mod" else -((-a).floordiv(b))
-
-
-_ANY: Final = Interval()

@@ -18,15 +18,8 @@ from collections.abc import Hashable, Iterator, Mapping
 from math import gcd
 from typing import Final
 
-from pyptoc.dialects.expr_core import (
-    Atom,
-    Call,
-    Expr,
-    Product,
-    Symbol,
-    apply,
-    interval_of,
-)
+from pyptoc.dialects.expr_atoms import Atom, Call, Product, Symbol, interval_of
+from pyptoc.dialects.expr_core import Expr, apply
 from pyptoc.dialects.interval import Interval
 
 Ranges = Mapping[Hashable, Interval]

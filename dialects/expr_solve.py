@@ -14,16 +14,8 @@ from collections.abc import Collection, Hashable
 from itertools import product
 from typing import Final
 
-from pyptoc.dialects.expr_core import (
-    Atom,
-    Call,
-    Expr,
-    Product,
-    Symbol,
-    apply,
-    maximum,
-    minimum,
-)
+from pyptoc.dialects.expr_atoms import Atom, Call, Product, Symbol
+from pyptoc.dialects.expr_core import Expr, apply, maximum, minimum
 from pyptoc.dialects.expr_facts import Facts, Ranges, prove_le, simplify
 from pyptoc.dialects.record import record
 

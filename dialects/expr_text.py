@@ -13,7 +13,8 @@ import re
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Final, Protocol
 
-from pyptoc.dialects.expr_core import Atom, Call, Expr, Product, Symbol, apply
+from pyptoc.dialects.expr_atoms import Atom, Call, Product, Symbol
+from pyptoc.dialects.expr_core import Expr, apply
 from pyptoc.dialects.interval import Interval
 from pyptoc.dialects.record import record
 

@@ -20,7 +20,7 @@ from xdsl.dialects import scf
 from xdsl.ir import Operation, SSAValue
 
 from pyptoc.dialects.expr import Expr, minimum, slope_of
-from pyptoc.dialects.expr_core import Call
+from pyptoc.dialects.expr_atoms import Call
 from pyptoc.dialects.npu import (
     GatherOp,
     LoadOp,

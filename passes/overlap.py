@@ -39,7 +39,7 @@ from pyptoc.dialects.expr import (
     simplify,
     slope_of,
 )
-from pyptoc.dialects.expr_core import Call
+from pyptoc.dialects.expr_atoms import Call
 from pyptoc.dialects.npu import TasksOp
 from pyptoc.dialects.npu_attrs import ALL, OVERLAPS, Selector
 from pyptoc.dialects.record import record

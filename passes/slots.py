@@ -10,7 +10,7 @@ from xdsl.ir import Block, SSAValue
 
 from pyptoc.dialects.assembly import INDEX, int_attr
 from pyptoc.dialects.expr import Expr
-from pyptoc.dialects.expr_core import Call
+from pyptoc.dialects.expr_atoms import Call
 from pyptoc.dialects.npu_attrs import ExprAttr
 from pyptoc.dialects.pypto.scalars import IndexOp
 from pyptoc.dialects.tile import AllocOp, GatherOp, Instruction, LoadOp, SlotOp
