@@ -26,7 +26,8 @@ from pyptoc.passes.nest_tiles import NestCandidate, candidates
 from pyptoc.passes.product_parts import ProductParts
 from pyptoc.passes.structured import defined_in, unit_of
 from pyptoc.passes.tile_settings import TILE, WHOLE, is_whole
-from pyptoc.passes.whole_nests import NestBody, UnfitError
+from pyptoc.passes.unfit import UnfitError
+from pyptoc.passes.whole_nests import NestBody
 from pyptoc.runtime.machine import Machine
 
 

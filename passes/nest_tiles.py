@@ -28,7 +28,8 @@ from pyptoc.passes import cube_tiles
 from pyptoc.passes.cube_tiles import Contraction, CubeTile
 from pyptoc.passes.nest_cost import NestCost, NestModel
 from pyptoc.passes.tile_search import CLOSE, UNKNOWN_SIZE
-from pyptoc.passes.whole_nests import NestBody, UnfitError
+from pyptoc.passes.unfit import UnfitError
+from pyptoc.passes.whole_nests import NestBody
 from pyptoc.passes.working_set import WorkingSet
 from pyptoc.runtime.machine import Machine
 

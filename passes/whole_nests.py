@@ -53,17 +53,9 @@ from pyptoc.passes.shapes import DimKey, Shapes
 from pyptoc.passes.structured import LEAVES, defined_in, is_constant, unit_of
 from pyptoc.passes.tile_settings import nearest_tile
 from pyptoc.passes.typed import name_of, tensor_rank
+from pyptoc.passes.unfit import UnfitError
 from pyptoc.passes.windows import window_of
 from pyptoc.runtime.machine import Machine
-
-
-class UnfitError(Exception):
-    """Why a body cannot be one task."""
-
-    def __init__(self, reason: str, *, outside: bool = False) -> None:
-        super().__init__(reason)
-        self.outside = outside
-        """Whether only the loops around the innermost one are in the way."""
 
 
 class Size(NamedTuple):

@@ -39,7 +39,8 @@ from pyptoc.passes.structured import (
     unit_of,
 )
 from pyptoc.passes.typed import element_type
-from pyptoc.passes.whole_nests import NestBody, Size, UnfitError
+from pyptoc.passes.unfit import UnfitError
+from pyptoc.passes.whole_nests import NestBody, Size
 
 MOST_PIECES = 256
 """Pieces of a tile are ops of their own: with more of them a body would be too long."""
