@@ -38,6 +38,7 @@ from pyptoc.runtime.vector_math import (
     ROUNDINGS,
     UFUNCS,
     Rounding,
+    checked_sum,
 )
 
 if TYPE_CHECKING:
@@ -242,20 +243,9 @@ class _Emitter:
 
     def checked_add(self) -> None:
         """A sum of integers that must not wrap."""
-        dtype = self.dtype
-
-        def add(x: Any, y: Any) -> NDArray[Any]:
-            sums = np.add(x, y)
-            wraps = np.less(sums, x)
-            if dtype.kind == "i":
-                wraps = np.less((sums ^ x) & (sums ^ y), 0)
-            if wraps.any():
-                name = numerics.element_name(dtype)
-                raise OverflowError(f"a sum does not fit in {name}")
-            return sums
-
+        add = self.to.bind(checked_sum(self.dtype))
         inputs = ", ".join(map(self.text, self.op.args))
-        self.assign(self.dest(), f"{self.to.bind(add)}({inputs})")
+        self.assign(self.dest(), f"{add}({inputs})")
 
     def mul_groups(self) -> None:
         """Numbers for groups of columns: the columns of a group are an axis."""

@@ -2,8 +2,8 @@
 What numpy computes vector instructions by, for the executor: ufuncs, or functions of
 several steps, in f32.
 
-Each function is `f(x, out, first, second)`: f32 arrays of one shape, the last two work
-space. `out` may be `x`, and is written last.
+Each of `FUNCTIONS` is `f(x, out, first, second)`: f32 arrays of one shape, the last two
+work space. `out` may be `x`, and is written last.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyptoc.dialects.record import record
+from pyptoc.runtime.numerics import element_name
 
 Array = NDArray[Any]
 Function = Callable[[Array, Array, Array, Array], None]
@@ -161,6 +162,21 @@ ROUNDINGS: dict[str | None, np.ufunc] = {
     "ceil": np.ceil,
 }
 """How a cast of floats to integers rounds, where a ufunc does it."""
+
+
+def checked_sum(dtype: np.dtype[Any]) -> Callable[[Array, Array], Array]:
+    """`x + y` for integers of a type; raises `OverflowError` where a sum wraps."""
+
+    def add(x: Array, y: Array) -> Array:
+        sums = np.add(x, y)
+        wraps = np.less(sums, x)
+        if dtype.kind == "i":
+            wraps = np.less((sums ^ x) & (sums ^ y), 0)
+        if wraps.any():
+            raise OverflowError(f"a sum does not fit in {element_name(dtype)}")
+        return sums
+
+    return add
 
 
 def integer_limits(kind: np.dtype[Any]) -> tuple[float, float]:
