@@ -1,9 +1,10 @@
-"""Runs a program in the reference interpreter."""
+"""Runs a program in the reference interpreter, and compares what it gives."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from pyptoc.dialects.context import make_context
@@ -24,3 +25,13 @@ def failure(text: str, **inputs: Any) -> Diagnostic:
     (diagnostic,) = caught.value.diagnostics
     assert diagnostic.at_run_time
     return diagnostic
+
+
+def close(got: Any, expected: Any, rtol: float, atol: float = 0.0) -> None:
+    """All elements within the tolerance, none of them NaN, not all of them zero."""
+    assert got.shape == expected.shape
+    got, expected = got.astype(np.float64), expected.astype(np.float64)
+    assert np.isfinite(got).all()
+    assert np.isfinite(expected).all()
+    assert np.any(expected != 0)
+    assert (np.abs(got - expected) <= atol + rtol * np.abs(expected)).all()
