@@ -23,9 +23,8 @@ from pyptoc.dialects.tile import allocation_of, uses_of
 from pyptoc.dialects.tile_alloc import Allocation
 from pyptoc.dialects.tile_mixed import PushOp
 from pyptoc.dialects.tile_transfer import StoreOp
+from pyptoc.runtime.matmul_groups import MATMULS
 from pyptoc.runtime.memory import sharing_in
-
-MATMULS = ("tile.matmul", "tile.matmul_mx")
 
 
 def blocks_of_readers(

@@ -210,7 +210,11 @@ class FusedMatmul:
     def _multiply(
         self, piece: Piece, c: Array, bias: Array | None, elsewhere: bool
     ) -> Array:
-        """`c (+)= a @ b`. elsewhere: or what is returned is."""
+        """
+        Do `c (+)= a @ b`: what is to be read is given back.
+
+        elsewhere: sums that were found are left where they are, and c as it is.
+        """
         box, accumulate = c[: piece.m, : piece.n], piece.accumulate
         key = self._key(piece) if self.repeats and bias is None else None
         if key is not None and (found := self.images.store.images.get(key)):
@@ -223,7 +227,7 @@ class FusedMatmul:
         return sums
 
     def _put(self, piece: Piece, c: Array, accumulate: bool, elsewhere: bool) -> Array:
-        """The same for sums that are not kept: they may be there already."""
+        """`_multiply` of sums that are not kept; they may have been computed ahead."""
         a, b = Operand(self.a, piece.a), Operand(self.b, piece.b)
         found, dtype = None, c.dtype
         by_task = self.each and dtype != np.int32

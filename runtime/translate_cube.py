@@ -32,15 +32,15 @@ from pyptoc.dialects.tile_flags import BarrierOp, FlagOp
 from pyptoc.dialects.tile_move import MoveOp
 from pyptoc.dialects.tile_transfer import LoadOp
 from pyptoc.dialects.tile_types import Instruction, buffer_type
-from pyptoc.runtime.accumulators import MATMULS, blocks_of_readers
+from pyptoc.runtime.accumulators import blocks_of_readers
 from pyptoc.runtime.ahead import Ahead
 from pyptoc.runtime.codegen import Handler
 from pyptoc.runtime.decode import decoder
 from pyptoc.runtime.direct_loads import direct_loads
 from pyptoc.runtime.fused_matmul import FusedMatmul, Step
-from pyptoc.runtime.groups import Group, find_groups
 from pyptoc.runtime.images import Images
 from pyptoc.runtime.matmul import product, product_mx, start_at
+from pyptoc.runtime.matmul_groups import MATMULS, Group, find_groups
 from pyptoc.runtime.numerics import storage_dtype
 from pyptoc.runtime.operand import Side
 from pyptoc.runtime.operand_images import OperandImages
@@ -207,11 +207,9 @@ class Groups:
         to = self.to
         to.op = op
         if op is group.matmul:
-            if not self.pieces:
-                self._begin_sums(group, None)
+            self._begin_sums(group, None)
             self._write(group, f"({self._step(group)},)")
-            if not self.pieces:
-                self._end_sums(group)
+            self._end_sums(group)
         else:
             check_source_box(to, cast(MoveOp, op))
         return True
@@ -240,10 +238,8 @@ class Groups:
     def _begin_steps(self, block: Block, group: Group) -> None:
         """Before a loop that is one group: do its steps if they are known."""
         to = self.to
-        key = None
-        if not self.pieces:
-            self._begin_sums(group, block)
-            key = numbers_of_loop(block)
+        self._begin_sums(group, block)
+        key = None if self.pieces else numbers_of_loop(block)
         if key is not None:
             to.op = group.matmul
             site = self.sites[block] = to.bind(self._site(group))
@@ -311,8 +307,7 @@ class Groups:
             self._write(group, self.steps[block], block)
             if block in self.keys:
                 self.to.depth -= 1
-            if not self.pieces:
-                self._end_sums(group)
+            self._end_sums(group)
             return
         group = self.deferred_group(block)
         assert group is not None
@@ -352,7 +347,13 @@ class Groups:
     # Sums that are read elsewhere than in their accumulator.
 
     def _begin_sums(self, group: Group, block: Block | None) -> None:
-        """Before the products of a sum. block: of the loop that has them all."""
+        """
+        Before the products of a sum, unless an outer loop puts them off.
+
+        block: of the loop that has them all.
+        """
+        if self.pieces:
+            return
         op = group.matmul
         whole = op if block is None else block.parent_op()
         if whole is not None and self.readers.get(op) is whole.parent:
@@ -366,9 +367,9 @@ class Groups:
         return "" if name is None else f"{name} = "
 
     def _end_sums(self, group: Group) -> None:
-        """After the products of a sum."""
+        """After the products of a sum, unless an outer loop puts them off."""
         op = group.matmul
-        if op in self.sums:
+        if op in self.sums and not self.pieces:
             self.to.stand_ins[op.dest] = self.sums[op]
 
     def deferred_group(self, block: Block) -> Group | None:

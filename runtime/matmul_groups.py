@@ -1,5 +1,7 @@
 """
 Groups: a matmul and the moves of its operands, which nothing else uses in L0.
+
+What a group becomes is written by `translate_cube.py`.
 """
 
 from __future__ import annotations
@@ -13,8 +15,9 @@ from pyptoc.dialects.tile import allocation_of, uses_of
 from pyptoc.dialects.tile_flags import BarrierOp, FlagOp
 from pyptoc.dialects.tile_move import MoveOp
 from pyptoc.dialects.tile_types import Instruction
-from pyptoc.runtime.accumulators import MATMULS
 from pyptoc.runtime.codegen import Value
+
+MATMULS = ("tile.matmul", "tile.matmul_mx")
 
 
 @record
@@ -25,6 +28,7 @@ class Group:
     moves: tuple[MoveOp, ...]
 
     def whole(self) -> tuple[Operation, ...]:
+        """All its operations, in the order of the kernel but for that of the moves."""
         return (*self.moves, self.matmul)
 
 
