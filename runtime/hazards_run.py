@@ -91,6 +91,7 @@ class Pending:
         self.shapes = [array.shape for array in self.data]
         roots = [place.root for place in self.launch.places]
         self.numbers = [roots.index(root) for root in roots]
+        """For each buffer the first that lies in the same allocation."""
 
     def run(self, task: int) -> None:
         launch = self.launch
@@ -269,9 +270,14 @@ class CheckedOrchestration(Orchestration):
         self.watch.flush()
 
     def _check(self, pending: Pending, task: int) -> None:
-        launch, check = pending.launch, self._check_of(pending.kernel)
-        index, facts = launch.index_of(task), (pending.numbers, pending.data)
-        check.check(index, launch.scalars, pending.shapes, *facts)
+        launch = pending.launch
+        self._check_of(pending.kernel).check(
+            launch.index_of(task),
+            launch.scalars,
+            pending.shapes,
+            pending.numbers,
+            pending.data,
+        )
 
     def _begin(self, launch: Launch, task: int) -> None:
         self.watch.flush()

@@ -44,8 +44,10 @@ def _expr_of(
     owner = value.owner
     if isinstance(owner, arith.ConstantOp) and isinstance(owner.value, IntegerAttr):
         return Expr.const(cast("IntegerAttr[Any]", owner.value).value.data)
-    found = owner.value_expr if isinstance(owner, IndexOp) else None
-    if not isinstance(owner, IndexOp) or not isinstance(found, Expr):
+    if not isinstance(owner, IndexOp):
+        return other(value)
+    found = owner.value_expr
+    if not isinstance(found, Expr):
         return other(value)
     inputs: dict[Hashable, Expr | int] = {}
     for each in owner.inputs:
