@@ -10,8 +10,8 @@ too much, it complains about what follows, far from the mistake:
 
 A body ends on a line that is indented as the operation is that it belongs to, and what
 follows is not indented deeper. Behind a terminator it has ended, however lines are
-indented, and a `func.return` stands in no other body than a function's. Where the text
-has as many `{` as `}`, nothing is said here.
+indented, a `func.return` stands in no other body than a function's, and an `else` right
+behind a `}`. Where the text has as many `{` as `}`, nothing is said here.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _BODY = re.compile(r"\{[ \t]*(?:[\n}]|//|$)")
 _GOES_ON = re.compile(r"->|[:,={]|attributes\b")
 """How a line begins that belongs to the operation of the one before."""
 _BEGINS = re.compile(r'%[^=\n]*=(?!=)|"|[a-z_]\w*\.\w|(?:func|return|else)\b')
-"""How an operation begins."""
+"""How an operation begins, or an else."""
 _RETURNS = re.compile(r"(?:func\.)?return\b")
 _ELSE = re.compile(r"else\b(?!\.)")
 _TERMINATES = re.compile(r"(?:[a-z_]\w*\.yield|(?:func\.)?return)\b")
@@ -81,7 +81,10 @@ def misplaced_brace(text: str) -> Brace | None:
     if excess == 0:
         return None
     is_open: list[_Open] = []
+    # Where this line begins, and how far it is indented.
     line, here = 0, len(text) - len(text.lstrip(" \t"))
+    # How far the operation is indented that it belongs to, where that begins, and where
+    # what stands before it does: an operation, or the end of a body.
     indent, operation, last = here, here, here
     for part in _PARTS.finditer(text):
         token = part[0]

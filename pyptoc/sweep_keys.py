@@ -41,8 +41,12 @@ LEVELS = {"m": (1, 2), "n": (1, 2), "k": (1, 3)}
 PARTS = ("split_k", "walk", "assign", VEC)
 FEW = 3
 """Keys that an error names."""
-HEADS = {"tile": "tile.m", **{part: part for part in PARTS}, "bind": "bind.NAME",
-         "machine": "machine"}  # fmt: skip
+HEADS = {
+    "tile": "tile.m",
+    **{part: part for part in PARTS},
+    "bind": "bind.NAME",
+    "machine": "machine",
+}
 """How keys begin, and one that begins so; all else begins with the name of a pass."""
 
 
