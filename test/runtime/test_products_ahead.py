@@ -340,9 +340,10 @@ def test_loops_of_a_task(
 
 
 def test_a_launch_without_tasks_divides_by_nothing() -> None:
-    arrays = tuple(map(Memory, np.zeros((3, 1, 1), np.float16)))
+    given = np.ones((3, 1, 1), np.float16)
     text = IN_A_TASK.format(end="384 floordiv %z")
-    translate(text, check=False).launch((0,), arrays, (0,))
+    translate(text, check=False).launch((0,), tuple(map(Memory, given)), (0,))
+    assert np.all(given == 1)
 
 
 GROUP = """
